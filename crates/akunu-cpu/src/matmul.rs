@@ -48,7 +48,7 @@ pub(crate) fn select(kernel: KernelId, isa: Isa) -> Option<Kernel> {
         KernelId::GemvSilu(_) => Some(simd::<product::Gated<Silu>>),
         KernelId::GemvGelu(_) => Some(simd::<product::Gated<Gelu>>),
         KernelId::ExpertGate(_) => Some(simd::<experts::ExpertGate>),
-        KernelId::ExpertDown(_) => Some(experts::expert_down),
+        KernelId::ExpertDown(_) => Some(experts::down),
         _ => None,
     }
 }

@@ -1,6 +1,7 @@
 //! A model's weights on a device: where each one is bound.
 //!
-//! Matrices stay in the mapped file and are bound by offset; those of MLX are three tensors each ([`mlx`]). Vectors (norms,
+//! Matrices stay in the mapped file and are bound by offset; those of MLX are three tensors each ([`mlx`]). Those of 4-bit floats in
+//! folders become blocks in a buffer of their own. Vectors (norms,
 //! biases) are few and small: they are widened to f32, which is what the kernels read, unless the file has them so.
 
 mod copy;
@@ -16,7 +17,7 @@ use crate::loading::Loading;
 use akunu_arch::{Bind, Model, NamedMatrix, NamedVector, OUTPUT, Output};
 use akunu_gguf::{Data, FileBytes, WeightStore, WeightView, quant};
 use akunu_program::{Buffer, Device, Matrix, SharedBytes, SharedMemory, Slice, Storage, VECTOR};
-use copy::{BINDING_ALIGNMENT, copy};
+use copy::{BINDING_ALIGNMENT, blocks, copy};
 use mlx::InPlace;
 
 /// A model whose weights are on a device.
@@ -63,7 +64,7 @@ fn longest(store: &WeightStore, part: usize, device: &dyn Device) -> usize {
             Some(piece) if piece.part == part => piece.bytes,
             _ => 0,
         },
-        Data::Plain(_) => 0,
+        Data::Plain(_) | Data::Float(_) => 0,
     });
     bound.max().unwrap_or(0)
 }
@@ -168,6 +169,7 @@ fn stacked(
     for view in views {
         match &view.data {
             Data::Plain(span) if view.dtype == dtype => bytes.extend_from_slice(span.bytes),
+            Data::Float(float) if view.dtype == dtype => bytes.extend(blocks(float, view, path)?),
             _ => {
                 let first = views[0].tensor;
                 return Err(EngineError::Weight {
@@ -234,6 +236,10 @@ fn bind_matrix(
             Some(piece) => piece.bound(parts),
             None => mlx::copied(mlx, view.name, device)?,
         },
+        Data::Float(float) => {
+            let blocks = blocks(float, view, path)?;
+            (copy(&blocks, view.name, device)?, Storage::Rows)
+        }
     };
     let (rows, cols) = (view.rows() as u32, view.cols() as u32);
     Ok(Matrix {
@@ -295,7 +301,7 @@ pub(crate) fn read_vector(view: &WeightView, path: &Path) -> Result<Vec<f32>, En
     match &view.data {
         Data::Plain(span) => quant::dequantise(view.dtype, span.bytes, &mut values)
             .map_err(|error| fail(error.to_string()))?,
-        Data::Mlx(_) => return Err(fail("a vector is quantised".into())),
+        Data::Mlx(_) | Data::Float(_) => return Err(fail("a vector is quantised".into())),
     }
     Ok(values)
 }

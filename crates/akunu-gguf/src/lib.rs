@@ -28,8 +28,8 @@ pub use imatrix::{ImatrixError, ImportanceMatrix};
 pub use json_size::n_json_values;
 pub use mmap::FileBytes;
 pub use safetensors::{
-    Affine, ElementType, FolderError, MlxTensor, ModelFolder, Quantization, RowError,
-    SafetensorInfo, read_safetensors_header,
+    Affine, ElementType, FloatFormat, FloatTensor, FolderError, MlxTensor, ModelFolder, Packing,
+    Quantization, RowError, SafetensorInfo, read_safetensors_header,
 };
 pub use span::Span;
 pub use speech::{SpeechError, SpeechFolder, SpeechTensor};

@@ -185,13 +185,13 @@ pub fn quantise(dtype: DType, values: &[f32], bytes: &mut [u8]) -> Result<(), Qu
 }
 
 /// Values of a tensor, from position `first` on, and the importances of all its columns.
-struct Part<'a> {
-    values: &'a [f32],
-    importance: Option<&'a Importance<'a>>,
-    first: usize,
+pub(crate) struct Part<'a> {
+    pub values: &'a [f32],
+    pub importance: Option<&'a Importance<'a>>,
+    pub first: usize,
 }
 
-fn quantise_part(dtype: DType, part: Part, bytes: &mut [u8]) -> Result<(), QuantError> {
+pub(crate) fn quantise_part(dtype: DType, part: Part, bytes: &mut [u8]) -> Result<(), QuantError> {
     let format = find(dtype)?;
     let values = part.values;
     check_sizes(dtype, values.len(), bytes.len())?;

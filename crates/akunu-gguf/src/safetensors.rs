@@ -2,6 +2,7 @@
 
 mod error;
 mod fault;
+mod float;
 mod folder;
 mod header;
 mod mlx;
@@ -11,8 +12,10 @@ mod weights;
 pub use ::safetensors::Dtype as ElementType;
 pub use error::FolderError;
 pub(crate) use error::FolderProblem;
+pub use float::{FloatFormat, FloatTensor};
 pub use folder::ModelFolder;
 pub(crate) use header::read_header;
 pub use header::{SafetensorInfo, read_safetensors_header};
 pub use mlx::{MlxTensor, RowError};
-pub use quantization::{Affine, Quantization};
+pub use quantization::{Affine, Packing, Quantization};
+pub(crate) use weights::QuantizedParts;

@@ -99,7 +99,8 @@ impl WeightStore {
             let Some(tensor) = tensors.get(weight.tensor) else {
                 continue;
             };
-            let canonical = canonical_from_hugging_face(&tensor.name, sandwich);
+            let name = weight.name(tensor);
+            let canonical = canonical_from_hugging_face(name, sandwich);
             if weight.quantized.is_none() && tensor.dtype().is_none() {
                 if canonical.is_none() {
                     continue;
@@ -110,7 +111,7 @@ impl WeightStore {
                     element: tensor.element,
                 });
             }
-            let name = canonical.unwrap_or_else(|| tensor.name.clone());
+            let name = canonical.unwrap_or_else(|| name.to_string());
             entries.push(Entry { name, at });
         }
         WeightStore::new(Source::Folder(folder), entries)

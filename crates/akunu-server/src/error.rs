@@ -38,8 +38,13 @@ pub enum ServerError {
     #[error(transparent)]
     Model(#[from] akunu::Error),
     /// What a web page's address cannot be.
-    #[error("`{0}` is no origin; it must look like https://example.org or http://localhost:3000")]
+    #[error(
+        "`{0}` is not an origin; it must look like https://example.org, http://localhost:3000 or app://name, or be `*` for all"
+    )]
     Origin(String),
+    /// All origins, where everybody who reaches the address could ask without a key.
+    #[error("the origin `*` needs a key, or an address of this machine only")]
+    AnyOrigin,
 }
 
 /// Why a request cannot be answered.

@@ -21,19 +21,32 @@ use tracing::Instrument;
 use crate::app::App;
 use crate::clock::new_id;
 use crate::error::{ApiError, ServerError};
-use crate::options::Security;
+use crate::options::{Security, ServerOptions};
 
-/// Refuses origins that no browser would ever send.
-pub(crate) fn check(security: &Security) -> Result<(), ServerError> {
+/// What stands for pages from anywhere.
+const ANY: &str = "*";
+
+/// Refuses origins that no browser would ever send, and all of them at once where anybody could ask without a key. Programs with a
+/// page of their own have schemes of their own: `app://…`, `vscode-webview://…`.
+pub(crate) fn check(options: &ServerOptions) -> Result<(), ServerError> {
+    let security = &options.security;
     let is_origin = |origin: &&String| {
-        let host = origin.strip_prefix("http://");
-        let host = host.or_else(|| origin.strip_prefix("https://"));
-        host.is_some_and(|host| !host.is_empty() && !host.contains('/'))
+        let parts = origin.split_once("://");
+        parts.is_some_and(|(scheme, host)| {
+            let is_part = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+            let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic());
+            is_scheme && scheme.chars().all(is_part) && !host.is_empty() && !host.contains('/')
+        })
     };
-    match security.origins.iter().find(|origin| !is_origin(origin)) {
-        Some(origin) => Err(ServerError::Origin(origin.clone())),
-        None => Ok(()),
+    let is_safe = !security.keys.is_empty() || options.address.ip().is_loopback();
+    let wrong = |origin: &&String| *origin != ANY && !is_origin(origin);
+    if let Some(origin) = security.origins.iter().find(wrong) {
+        return Err(ServerError::Origin(origin.clone()));
     }
+    if !is_safe && security.origins.iter().any(|origin| origin == ANY) {
+        return Err(ServerError::AnyOrigin);
+    }
+    Ok(())
 }
 
 /// Checks a request, has it answered, and logs.
@@ -45,11 +58,13 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
     let span = tracing::info_span!("request", id, %method, path);
     let security = &app.options.security;
     let origin = request.headers().get(header::ORIGIN).cloned();
+    let asked = header::ACCESS_CONTROL_REQUEST_HEADERS;
+    let asked = request.headers().get(asked).cloned();
     let admitted = check_head(&request, app.options.limits.header_bytes)
         .and_then(|()| admit(security, request.headers(), &method, &path));
     let mut response = match admitted {
         Err(refused) => refused.into_response(),
-        Ok(()) if method == Method::OPTIONS => preflight(),
+        Ok(()) if method == Method::OPTIONS => preflight(asked),
         Ok(()) => next.run(request).instrument(span.clone()).await,
     };
     let headers = response.headers_mut();
@@ -67,7 +82,14 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
     let status = response.status().as_u16();
     let milliseconds = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
     // The time is that of the headers: a stream goes on after them.
-    span.in_scope(|| tracing::info!(status, milliseconds, "answered"));
+    let refused = response.extensions().get::<ApiError>();
+    span.in_scope(|| match refused {
+        Some(why) => {
+            let field = why.param.as_deref().unwrap_or_default();
+            tracing::info!(status, milliseconds, field, why = why.message, "refused");
+        }
+        None => tracing::info!(status, milliseconds, "answered"),
+    });
     response
 }
 
@@ -99,7 +121,7 @@ fn admit(
     let host = host.unwrap_or_default();
     if !is_our_name(security, host) {
         return Err(ApiError::forbidden(
-            "this server does not answer to the name in the Host header; allow it when you start the server",
+            "this server does not answer to the name in the Host header; start it with --allow-host NAME to allow the name",
         ));
     }
     if let Some(origin) = headers.get(header::ORIGIN) {
@@ -110,7 +132,7 @@ fn admit(
         });
         if !is_same && !is_named(security, origin) {
             return Err(ApiError::forbidden(
-                "web pages of this origin may not ask this server; allow it when you start the server",
+                "web pages of this origin may not ask this server; start it with --allow-origin ORIGIN to allow the origin",
             ));
         }
     }
@@ -152,23 +174,20 @@ fn is_our_name(security: &Security, host: &str) -> bool {
 
 /// Whether pages of this origin were allowed.
 fn is_named(security: &Security, origin: &HeaderValue) -> bool {
-    security
-        .origins
-        .iter()
-        .any(|named| named.as_bytes() == origin.as_bytes())
+    let is_it = |named: &String| named == ANY || named.as_bytes() == origin.as_bytes();
+    security.origins.iter().any(is_it)
 }
 
-/// The answer to a browser that asks whether it may ask.
-fn preflight() -> Response {
-    let headers = [
+/// The answer to a browser that asks whether it may ask, and send these headers: clients have headers of their own.
+fn preflight(asked: Option<HeaderValue>) -> Response {
+    let usual = "authorization, content-type, x-api-key, anthropic-version";
+    let allowed = asked.unwrap_or(HeaderValue::from_static(usual));
+    let fixed = [
         (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST"),
-        (
-            header::ACCESS_CONTROL_ALLOW_HEADERS,
-            "authorization, content-type, x-api-key, anthropic-version",
-        ),
         (header::ACCESS_CONTROL_MAX_AGE, "600"),
     ];
-    (StatusCode::NO_CONTENT, headers).into_response()
+    let headers = [(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed)];
+    (StatusCode::NO_CONTENT, fixed, headers).into_response()
 }
 
 #[cfg(test)]

@@ -104,12 +104,17 @@ impl Reader {
                 let begun = styles.iter().find_map(|style| {
                     match scan(style, &held[*space..], &self.tools) {
                         Scanned::More(calls) if calls.iter().any(has_begun) => Some(calls),
+                        // Nothing but a call begins with a mark and the name of a tool.
+                        Scanned::More(calls) if style.has_mark() && !calls.is_empty() => {
+                            Some(calls)
+                        }
                         _ => None,
                     }
                 });
                 match begun {
                     Some(calls) => {
                         self.tell(&calls);
+                        self.begin_last(&calls);
                         self.cut();
                     }
                     None => self.say(&held),
@@ -321,15 +326,10 @@ impl Reader {
             if self.n_left == 0 || !has_begun(call) {
                 return;
             }
-            let mut open = self.told.open.take().unwrap_or_else(|| {
-                let begun = ToolCall {
-                    id: new_id(),
-                    name: call.name.clone(),
-                    ..ToolCall::default()
-                };
-                self.parts.push(Part::Begun(begun.clone()));
-                begun
-            });
+            let mut open = match self.told.open.take() {
+                Some(open) => open,
+                None => self.begin(call),
+            };
             let more = call
                 .arguments
                 .get(open.arguments.len()..)
@@ -347,6 +347,26 @@ impl Reader {
                 self.told.open = Some(open);
             }
         }
+    }
+
+    /// Begins a call of which only the name has come.
+    fn begin_last(&mut self, calls: &[ToolCall]) {
+        let last = calls.last().filter(|call| !has_begun(call));
+        let Some(call) = last.filter(|_| self.n_left > 0) else {
+            return;
+        };
+        let begun = self.begin(call);
+        self.told.open = Some(begun);
+    }
+
+    fn begin(&mut self, call: &ToolCall) -> ToolCall {
+        let begun = ToolCall {
+            id: new_id(),
+            name: call.name.clone(),
+            ..ToolCall::default()
+        };
+        self.parts.push(Part::Begun(begun.clone()));
+        begun
     }
 
     /// Ends the call that has begun.

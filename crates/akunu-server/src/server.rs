@@ -42,7 +42,7 @@ impl Handle {
 impl Server {
     /// Binds the address and loads the first model; the others are loaded when somebody asks for them.
     pub fn bind(options: ServerOptions, sources: Vec<Source>) -> Result<Server, ServerError> {
-        guard::check(&options.security)?;
+        guard::check(&options)?;
         let models = Models::new(sources, &options)?;
         let address = options.address;
         let bound = TcpListener::bind(address);

@@ -212,7 +212,11 @@ pub fn check_signature(simulator: &Simulator, row: &KernelRow) -> Result<(), Tab
     for (index, element, space, access) in kernel.buffers() {
         let place = row.binding_at(index as u8);
         let fits = match place {
-            Some(at) => buffer_fits(&row.bindings[at], element, space, access),
+            Some(at) => {
+                let binding = &row.bindings[at];
+                kernel.buffer_name(index) == Some(binding.name)
+                    && buffer_fits(binding, element, space, access)
+            }
             None => {
                 index == u32::from(row.params_index)
                     && element == row.params.name
@@ -223,7 +227,9 @@ pub fn check_signature(simulator: &Simulator, row: &KernelRow) -> Result<(), Tab
             let table = place.map_or("the params or nothing".into(), |at| {
                 format!("{:?}", row.bindings[at])
             });
-            let problem = format!("buffer({index}) is {space:?} {access:?} {element}: {table}");
+            let name = kernel.buffer_name(index).unwrap_or_default();
+            let problem =
+                format!("buffer({index}) is {space:?} {access:?} {element} {name}: {table}");
             return Err(fail(problem));
         }
     }

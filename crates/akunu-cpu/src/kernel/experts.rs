@@ -6,28 +6,25 @@ use akunu_types::params::{RouteParams, WeighParams};
 use crate::body::Body;
 use crate::call::Call;
 use crate::part::Part;
+use crate::place::Place;
 use crate::simd::Lanes;
 
 /// The experts of each row, by the same function as the twin's: a few hundred numbers a row.
 pub(crate) fn route(call: &Call, part: &mut Part) {
     let p: RouteParams = call.params();
-    let route_experts::Buffers {
-        logits,
-        bias,
-        ids,
-        weights,
-        fault,
-    } = call.buffers();
+    let b: route_experts::Buffers<Place> = call.buffers();
     let (n_rows, n_experts, n_used) = (p.n_rows as usize, p.n_experts as usize, p.n_used as usize);
-    let logits = logits.read::<f32>(n_rows * n_experts);
-    let bias = bias.read::<f32>(if p.has_bias == 0 { 0 } else { n_experts });
+    let logits = b.logits.read::<f32>(n_rows * n_experts);
+    let bias = b
+        .bias
+        .read::<f32>(if p.has_bias == 0 { 0 } else { n_experts });
     for row in part.range(n_rows) {
         let own = &logits[row * n_experts..][..n_experts];
         // SAFETY: `own`: each row belongs to one part.
         let (ids, weights) = unsafe {
             (
-                ids.write::<u32>(row * n_used, n_used),
-                weights.write::<f32>(row * n_used, n_used),
+                b.ids.write::<u32>(row * n_used, n_used),
+                b.weights.write::<f32>(row * n_used, n_used),
             )
         };
         route_experts::route(&p, own, bias, ids, weights);
@@ -35,7 +32,7 @@ pub(crate) fn route(call: &Call, part: &mut Part) {
     // One part reports for all.
     if part.index == 0 && !logits.iter().all(|logit| logit.is_finite()) {
         // SAFETY: `own`: only this part touches it.
-        let fault = unsafe { fault.write::<u32>(0, 1) };
+        let fault = unsafe { b.fault.write::<u32>(0, 1) };
         if fault[0] == 0 {
             fault[0] = p.layer + 1;
         }
@@ -49,7 +46,7 @@ impl Body for WeighRows {
     #[inline(always)]
     fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: WeighParams = call.params();
-        let weigh_rows::Buffers { x, weights, y } = call.buffers();
+        let weigh_rows::Buffers { x, weights, y } = call.buffers::<weigh_rows::Buffers<Place>>();
         let (n_rows, cols, n_used) = (p.n_rows as usize, p.cols as usize, p.n_used as usize);
         let x = x.read::<f32>(n_rows * n_used * cols);
         let weights = weights.read::<f32>(n_rows * n_used);

@@ -5,9 +5,9 @@
 //! [`BATCH`] of them share a reading of the weights. With one row that are as many experts as it uses, one vector each; a prompt
 //! reads the weights of an expert once for every [`BATCH`] rows that use it.
 
-use akunu_kernels::kernel::experts::{Experts, gate};
+use akunu_kernels::KernelId;
+use akunu_kernels::kernel::experts::{Experts, expert_down, expert_gate, gate, gate_code};
 use akunu_kernels::weight::WeightLayout;
-use akunu_kernels::{KernelId, kernel::experts::gate_code};
 use akunu_program::{GateFunction, Slice, Storage, row_bytes};
 
 use super::activation::Activations;
@@ -20,6 +20,7 @@ use crate::call::Call;
 use crate::kernel::elementwise::{Gelu, GeluErf, Silu, gated};
 use crate::panels::format::ROWS;
 use crate::part::Part;
+use crate::place::Place;
 use crate::simd::Lanes;
 use crate::twin;
 
@@ -226,9 +227,8 @@ impl Body for ExpertGate {
         let experts = Experts::of(&call.args);
         let p = experts.params;
         let n_results = experts.n_results() as usize;
-        let required = (call.kernel.row().required)(&call.args);
-        let floats = |at: usize| call.places[at].read::<f32>(required[at] / size_of::<f32>());
-        let ids = call.places[1].read::<u32>(n_results);
+        let b: expert_gate::Buffers<Place> = call.buffers();
+        let ids = b.ids.read::<u32>(n_results);
         let Some(gemv) = Gemv::of(call.level) else {
             return twin::run(call, part);
         };
@@ -236,15 +236,18 @@ impl Body for ExpertGate {
             call,
             experts,
             gemv,
-            x: floats(0),
+            x: b.x.read((p.n_rows * p.K) as usize),
             share: p.n_used as usize,
         };
-        let stacks = [(2, experts.first), (3, experts.second)];
+        let places = expert_gate::Buffers::PLACES;
+        let stacks = [(places.gate, experts.first), (places.up, experts.second)];
         let can_read = |&(at, stack)| job.weight(at, stack, 0).is_some();
         if !stacks.iter().all(can_read) {
             return twin::run(call, part);
         }
-        let factors = [[4, 6], [5, 7]].map(|of| of.map(floats));
+        let (biases, scales) = (experts.bias_len(), experts.scale_len());
+        let factors = [[b.gate_bias, b.gate_scale], [b.up_bias, b.up_scale]]
+            .map(|[bias, scale]| [bias.read(biases), scale.read(scales)]);
         let n = p.N as usize;
         job.multiply(
             part,
@@ -255,7 +258,7 @@ impl Body for ExpertGate {
                 finish(&experts, (expert, group), &mut gates[..count], factors[0]);
                 finish(&experts, (expert, group), &mut ups[..count], factors[1]);
                 // SAFETY: `own`: a group of outputs of a result belongs to one part.
-                let y = unsafe { call.places[8].write::<f32>(result * n + ROWS * group, count) };
+                let y = unsafe { b.y.write::<f32>(result * n + ROWS * group, count) };
                 activate::<L>(p.activation, &gates[..count], &ups[..count], y);
             },
         );
@@ -278,13 +281,12 @@ fn activate<L: Lanes>(code: u32, gates: &[f32], ups: &[f32], y: &mut [f32]) {
 }
 
 /// `y = W x`.
-pub(crate) fn expert_down(call: &Call, part: &mut Part) {
+pub(crate) fn down(call: &Call, part: &mut Part) {
     let experts = Experts::of(&call.args);
     let p = experts.params;
     let n_results = experts.n_results() as usize;
-    let required = (call.kernel.row().required)(&call.args);
-    let floats = |at: usize| call.places[at].read::<f32>(required[at] / size_of::<f32>());
-    let ids = call.places[1].read::<u32>(n_results);
+    let b: expert_down::Buffers<Place> = call.buffers();
+    let ids = b.ids.read::<u32>(n_results);
     let Some(gemv) = Gemv::of(call.level) else {
         return twin::run(call, part);
     };
@@ -292,23 +294,23 @@ pub(crate) fn expert_down(call: &Call, part: &mut Part) {
         call,
         experts,
         gemv,
-        x: floats(0),
+        x: b.x.read(n_results * p.K as usize),
         share: 1,
     };
-    if job.weight(2, experts.first, 0).is_none() {
+    let stack = (expert_down::Buffers::PLACES.weight, experts.first);
+    if job.weight(stack.0, stack.1, 0).is_none() {
         return twin::run(call, part);
     }
-    let (factors, n) = ([floats(3), floats(4)], p.N as usize);
-    job.multiply(
-        part,
-        [(2, experts.first)],
-        ids,
-        |expert, result, group, [mut dots]| {
-            let count = ROWS.min(n - ROWS * group);
-            finish(&experts, (expert, group), &mut dots[..count], factors);
-            // SAFETY: `own`: a group of outputs of a result belongs to one part.
-            let y = unsafe { call.places[5].write::<f32>(result * n + ROWS * group, count) };
-            y.copy_from_slice(&dots[..count]);
-        },
-    );
+    let factors = [
+        b.bias.read(experts.bias_len()),
+        b.scale.read(experts.scale_len()),
+    ];
+    let n = p.N as usize;
+    job.multiply(part, [stack], ids, |expert, result, group, [mut dots]| {
+        let count = ROWS.min(n - ROWS * group);
+        finish(&experts, (expert, group), &mut dots[..count], factors);
+        // SAFETY: `own`: a group of outputs of a result belongs to one part.
+        let y = unsafe { b.y.write::<f32>(result * n + ROWS * group, count) };
+        y.copy_from_slice(&dots[..count]);
+    });
 }

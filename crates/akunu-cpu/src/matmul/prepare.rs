@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use akunu_kernels::kernel::experts::Experts;
+use akunu_kernels::kernel::experts::{Experts, expert_down, expert_gate};
 use akunu_kernels::kernel::matmul::product::Product;
 use akunu_kernels::table::Args;
 use akunu_kernels::weight::WeightLayout;
@@ -24,8 +24,12 @@ use crate::pool::ThreadPool;
 fn weight_bindings(kernel: KernelId, isa: Isa) -> &'static [usize] {
     match kernel {
         _ if select(kernel, isa).is_none() => &[],
-        KernelId::ExpertGate(_) => &[2, 3],
-        KernelId::ExpertDown(_) | KernelId::GemvSilu(_) | KernelId::GemvGelu(_) => &[2],
+        KernelId::ExpertGate(_) => {
+            const PLACES: expert_gate::Buffers<usize> = expert_gate::Buffers::PLACES;
+            &[PLACES.gate, PLACES.up]
+        }
+        KernelId::ExpertDown(_) => &[expert_down::Buffers::PLACES.weight],
+        KernelId::GemvSilu(_) | KernelId::GemvGelu(_) => &[2],
         _ => &[1],
     }
 }
@@ -35,7 +39,7 @@ fn matrices(kernel: KernelId, at: usize, args: &Args) -> Vec<(usize, WeightLayou
     match kernel {
         KernelId::ExpertGate(_) | KernelId::ExpertDown(_) => {
             let experts = Experts::of(args);
-            let stack = if at == 3 {
+            let stack = if at == expert_gate::Buffers::PLACES.up {
                 experts.second
             } else {
                 experts.first

@@ -11,6 +11,7 @@ mod encoders;
 mod experts;
 mod failures;
 mod flaky;
+mod four_bits;
 mod guided;
 #[cfg(unix)]
 mod killed_saves;

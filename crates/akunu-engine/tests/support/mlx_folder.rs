@@ -21,7 +21,7 @@ pub struct MlxFile {
 }
 
 /// A tensor of the file: name, type, shape and bytes.
-type Tensor = (String, &'static str, Vec<u64>, Vec<u8>);
+pub(super) type Tensor = (String, &'static str, Vec<u64>, Vec<u8>);
 
 /// A folder with `config.json`, `tokenizer.json` and a quantised `model.safetensors`.
 pub fn write_mlx_folder(model: &mut Fixture, folder: &Path, file: MlxFile) -> PathBuf {
@@ -108,7 +108,7 @@ fn plain(weight: &Weight) -> Tensor {
 }
 
 /// The bytes of a safetensors file whose data begins at `first_byte` of 16.
-fn bytes(tensors: &[Tensor], first_byte: usize) -> Vec<u8> {
+pub(super) fn bytes(tensors: &[Tensor], first_byte: usize) -> Vec<u8> {
     let (mut header, mut data) = (serde_json::Map::new(), Vec::new());
     for (name, dtype, shape, bytes) in tensors {
         let begin = data.len();

@@ -5,6 +5,7 @@ pub mod drafts;
 pub mod exact_cpu;
 pub mod files;
 pub mod fixture;
+pub mod float_folder;
 pub mod mlx_folder;
 pub mod random_adapter;
 pub mod watched;
@@ -36,8 +37,10 @@ pub fn tiny_llama(dtype: DType) -> TinyModel {
 pub struct TinyLlama {
     /// Architecture, one that has the weights of a Llama and of `vectors`.
     pub arch: &'static str,
-    /// Type of the matrices.
+    /// Type of the matrices; of those that it does not fit, BF16.
     pub dtype: DType,
+    /// Whether matrices are written in f32, with the values that they have in their type.
+    pub widened: bool,
     /// Rows of the token embedding.
     pub vocab_rows: u64,
     /// Keys that a query sees.
@@ -56,6 +59,7 @@ pub struct TinyLlama {
 pub const TINY: TinyLlama = TinyLlama {
     arch: "llama",
     dtype: DType::Q8_0,
+    widened: false,
     vocab_rows: VOCAB,
     window: None,
     n_layers: 2,
@@ -121,9 +125,20 @@ fn write_model(model: TinyLlama) -> TinyModel {
     }
     tensors.push(("output_norm.weight".into(), vec![DIM]));
 
-    let kind = |dims: &[u64]| if dims.len() == 1 { DType::F32 } else { dtype };
+    let kind = |dims: &[u64]| match dims {
+        [_] => DType::F32,
+        [cols, ..] if dtype.bytes_of(*cols as usize).is_some() => dtype,
+        _ => DType::BF16,
+    };
+    let stored = |dims: &[u64]| {
+        if model.widened {
+            DType::F32
+        } else {
+            kind(dims)
+        }
+    };
     for (name, dims) in &tensors {
-        header.tensor(name, dims, kind(dims));
+        header.tensor(name, dims, stored(dims));
     }
     let mut writer = header.create(&path).expect("a header");
     let mut rng = Rng::new(42);
@@ -142,6 +157,10 @@ fn write_model(model: TinyLlama) -> TinyModel {
         }
         let mut bytes = vec![0; kind(dims).bytes_of(n).expect("whole blocks")];
         quant::quantise(kind(dims), &values, &mut bytes).expect("finite");
+        if model.widened {
+            quant::dequantise(kind(dims), &bytes, &mut values).expect("whole blocks");
+            bytes = bytemuck::cast_slice(&values).to_vec();
+        }
         writer.write(name, &bytes).expect("written");
     }
     writer.finish().expect("written");

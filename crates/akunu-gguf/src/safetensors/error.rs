@@ -186,8 +186,8 @@ pub(crate) enum QuantizationFault {
         /// What it may say.
         allowed: &'static str,
     },
-    /// A kind of quantisation that is not MLX's affine one.
-    #[error("`{found}` quantisation is not supported: only MLX's `affine` is")]
+    /// A kind of quantisation that is none of ours.
+    #[error("`{found}` quantisation is not supported: `affine`, `mxfp4` and `nvfp4` are")]
     Mode {
         /// Its name.
         found: String,
@@ -218,6 +218,18 @@ pub(crate) enum TripleFault {
         scales: ElementType,
         /// Type of the biases.
         biases: ElementType,
+    },
+    /// Codes and scales of 4-bit floats do not belong together.
+    #[error(
+        "has {parts}, which do not fit {format}: a byte of scale for each {group_size} values of a row"
+    )]
+    Floats {
+        /// Types and dimensions of both, in ggml's order.
+        parts: String,
+        /// The format.
+        format: &'static str,
+        /// Values in a group.
+        group_size: usize,
     },
     /// The shapes do not belong together.
     #[error("has {shapes}, which do not fit {bits} bits in groups of {group_size}")]

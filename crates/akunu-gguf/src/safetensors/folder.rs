@@ -4,10 +4,11 @@
 //! that it names, or any `model*.safetensors`.
 
 use super::error::{FolderError, FolderProblem};
+use super::float::FloatTensor;
 use super::header::{SafetensorInfo, read_safetensors_header};
 use super::mlx::MlxTensor;
 use super::quantization::Quantization;
-use super::weights::{FolderWeight, QuantizedParts, TensorList};
+use super::weights::{AffineParts, FloatParts, FolderWeight, QuantizedParts, TensorList};
 use crate::index::NameIndex;
 use crate::mmap::FileBytes;
 use crate::span::Span;
@@ -125,7 +126,10 @@ impl ModelFolder {
             .index
             .find(&self.tensors, |tensor| &tensor.name, name)?;
         let weight = self.weights.iter().find(|weight| weight.tensor == at)?;
-        self.mlx_view(at, weight.quantized.as_ref()?)
+        match weight.quantized.as_ref()? {
+            QuantizedParts::Affine(parts) => self.mlx_view(at, parts),
+            QuantizedParts::Float(_) => None,
+        }
     }
 
     pub(crate) fn weights(&self) -> &[FolderWeight] {
@@ -141,7 +145,7 @@ impl ModelFolder {
         })
     }
 
-    pub(crate) fn mlx_view(&self, tensor: usize, parts: &QuantizedParts) -> Option<MlxTensor<'_>> {
+    pub(crate) fn mlx_view(&self, tensor: usize, parts: &AffineParts) -> Option<MlxTensor<'_>> {
         Some(MlxTensor {
             packed: self.span(tensor)?,
             scales: self.span(parts.scales)?,
@@ -150,6 +154,14 @@ impl ModelFolder {
             affine: parts.affine,
             rows: parts.dims.rows(),
             cols: parts.dims.cols(),
+        })
+    }
+
+    pub(crate) fn float_view(&self, tensor: usize, parts: &FloatParts) -> Option<FloatTensor<'_>> {
+        Some(FloatTensor {
+            packed: self.span(tensor)?,
+            scales: self.span(parts.scales)?,
+            format: parts.format,
         })
     }
 }

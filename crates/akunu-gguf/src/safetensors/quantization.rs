@@ -1,4 +1,4 @@
-//! The `quantization` section of an MLX model's `config.json`.
+//! The `quantization` section of an MLX model's `config.json`, or that of gpt-oss for `transformers`.
 //!
 //! ```json
 //! "quantization": {
@@ -8,9 +8,11 @@
 //! }
 //! ```
 //!
-//! A layer's own entry replaces the default; `false` leaves that layer unquantised.
+//! A layer's own entry replaces the default, and is affine where it names no mode; `false` leaves that layer unquantised.
+//! `transformers` says `"quant_method": "mxfp4"` instead.
 
 use super::error::{FolderProblem, QuantizationFault};
+use super::float::FloatFormat;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
@@ -24,13 +26,24 @@ pub struct Affine {
     pub group_size: u32,
 }
 
+/// How the values of a layer are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packing {
+    /// As integers.
+    Affine(Affine),
+    /// As 4-bit floats.
+    Float(FloatFormat),
+}
+
 /// How the layers of a model are quantised.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quantization {
+    /// Whether it is described as MLX does, and not as `transformers` does.
+    pub is_of_mlx: bool,
     /// What holds for a layer without an entry of its own.
-    pub default: Affine,
+    pub default: Packing,
     /// Layers with an entry of their own; `None` is not quantised.
-    pub layers: HashMap<String, Option<Affine>>,
+    pub layers: HashMap<String, Option<Packing>>,
 }
 
 /// Both keys are in use; MLX writes the first, and often a copy under the second.
@@ -46,9 +59,16 @@ impl Quantization {
             return Ok(None);
         };
         let fields = object(key, section)?;
-        refuse_other_methods(key, fields)?;
-        let default = affine(key, fields, None)?;
         let mut layers = HashMap::new();
+        if let Some(method) = fields.get("quant_method") {
+            let default = Packing::Float(method_of_transformers(key, method)?);
+            return Ok(Some(Quantization {
+                is_of_mlx: false,
+                default,
+                layers,
+            }));
+        }
+        let default = packing(key, fields, None)?;
         for (layer, value) in fields
             .iter()
             .filter(|(_, v)| v.is_object() || **v == Value::Bool(false))
@@ -56,15 +76,19 @@ impl Quantization {
             let path = format!("{key}.{layer}");
             let own = match value {
                 Value::Bool(_) => None,
-                _ => Some(affine(&path, object(&path, value)?, Some(default))?),
+                _ => Some(packing(&path, object(&path, value)?, Some(default))?),
             };
             layers.insert(layer.clone(), own);
         }
-        Ok(Some(Quantization { default, layers }))
+        Ok(Some(Quantization {
+            is_of_mlx: true,
+            default,
+            layers,
+        }))
     }
 
     /// How a layer is quantised, if it is. The layer's name is its weight's without `.weight`.
-    pub fn of_layer(&self, layer: &str) -> Option<Affine> {
+    pub fn of_layer(&self, layer: &str) -> Option<Packing> {
         match self.layers.get(layer) {
             Some(own) => *own,
             None => Some(self.default),
@@ -85,14 +109,53 @@ fn object<'a>(key: &str, value: &'a Value) -> Result<&'a Map<String, Value>, Fol
 }
 
 /// GPTQ, AWQ and others name themselves under the same key.
-fn refuse_other_methods(key: &str, fields: &Map<String, Value>) -> Result<(), FolderProblem> {
-    match fields.get("quant_method") {
-        None => Ok(()),
-        Some(method) => {
-            let found = method.as_str().map_or(method.to_string(), str::to_string);
-            Err(problem(key, QuantizationFault::Mode { found }))
+fn method_of_transformers(key: &str, method: &Value) -> Result<FloatFormat, FolderProblem> {
+    match method.as_str() {
+        Some("mxfp4") => Ok(FloatFormat::Mxfp4),
+        _ => Err(unsupported(key, method)),
+    }
+}
+
+fn unsupported(key: &str, mode: &Value) -> FolderProblem {
+    let found = mode.as_str().map_or(mode.to_string(), str::to_string);
+    problem(key, QuantizationFault::Mode { found })
+}
+
+/// How values are stored, by the mode; without one they are affine.
+fn packing(
+    key: &str,
+    fields: &Map<String, Value>,
+    default: Option<Packing>,
+) -> Result<Packing, FolderProblem> {
+    let Some(mode) = fields.get("mode").filter(|mode| *mode != "affine") else {
+        let default = default.and_then(|packing| match packing {
+            Packing::Affine(affine) => Some(affine),
+            Packing::Float(_) => None,
+        });
+        return affine(key, fields, default).map(Packing::Affine);
+    };
+    let mut formats = FloatFormat::ALL.into_iter();
+    let format = formats.find(|format| *mode == format.name());
+    let format = format.ok_or_else(|| unsupported(key, mode))?;
+    for (field, only) in [("bits", 4), ("group_size", format.group_size())] {
+        if let Some(found) = fields.get(field).filter(|found| **found != only) {
+            return Err(problem(
+                key,
+                QuantizationFault::Number {
+                    field,
+                    found: found.to_string(),
+                    allowed: if only == 4 {
+                        "4"
+                    } else if only == 16 {
+                        "16"
+                    } else {
+                        "32"
+                    },
+                },
+            ));
         }
     }
+    Ok(Packing::Float(format))
 }
 
 /// Bits and group size; a layer's own entry may leave either to the default.
@@ -101,13 +164,6 @@ fn affine(
     fields: &Map<String, Value>,
     default: Option<Affine>,
 ) -> Result<Affine, FolderProblem> {
-    match fields.get("mode").map(|mode| mode.as_str()) {
-        None | Some(Some("affine")) => {}
-        Some(mode) => {
-            let found = mode.unwrap_or("?").to_string();
-            return Err(problem(key, QuantizationFault::Mode { found }));
-        }
-    }
     let number = |field: &'static str, fallback: Option<u32>, allowed: &[u32], text| {
         let found = match (fields.get(field), fallback) {
             (None, Some(fallback)) => return Ok(fallback),
@@ -159,10 +215,10 @@ mod tests {
         }});
         let found = Quantization::from_config(&config).unwrap().unwrap();
         let affine = |bits| {
-            Some(Affine {
+            Some(Packing::Affine(Affine {
                 bits,
                 group_size: 64,
-            })
+            }))
         };
         assert_eq!(found.of_layer("model.layers.0.mlp.up_proj"), affine(4));
         assert_eq!(found.of_layer("model.embed_tokens"), affine(8));
@@ -176,17 +232,48 @@ mod tests {
         assert_eq!(Quantization::from_config(&null).unwrap(), None);
     }
 
+    #[test]
+    fn floats_are_named_by_the_mode_and_a_layer_without_one_is_affine() {
+        let config = json!({ "quantization": {
+            "group_size": 32, "bits": 4, "mode": "mxfp4",
+            "a": { "group_size": 64, "bits": 8 },
+            "b": { "mode": "nvfp4" },
+        }});
+        let found = Quantization::from_config(&config).unwrap().unwrap();
+        let eight = Affine {
+            bits: 8,
+            group_size: 64,
+        };
+        assert_eq!(found.of_layer("a"), Some(Packing::Affine(eight)));
+        assert_eq!(
+            found.of_layer("b"),
+            Some(Packing::Float(FloatFormat::Nvfp4))
+        );
+        assert_eq!(
+            found.of_layer("c"),
+            Some(Packing::Float(FloatFormat::Mxfp4))
+        );
+    }
+
     /// Each of these would be decoded to noise if it were accepted.
     #[test]
-    fn what_is_not_affine_is_refused_by_name() {
+    fn other_formats_are_refused_by_name() {
         for (config, word) in [
             (
                 json!({"quantization_config": {"quant_method": "gptq", "bits": 4}}),
                 "gptq",
             ),
             (
-                json!({"quantization": {"group_size": 32, "bits": 4, "mode": "mxfp4"}}),
-                "mxfp4",
+                json!({"quantization": {"group_size": 32, "bits": 8, "mode": "mxfp8"}}),
+                "mxfp8",
+            ),
+            (
+                json!({"quantization": {"group_size": 32, "bits": 4, "mode": "nvfp4"}}),
+                "`group_size` is 32: 16",
+            ),
+            (
+                json!({"quantization": {"bits": 4, "mode": "mxfp4", "x": {"bits": 8}}}),
+                "quantization.x",
             ),
             (
                 json!({"quantization": {"group_size": 64, "bits": 7}}),

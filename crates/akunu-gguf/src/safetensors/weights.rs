@@ -1,8 +1,9 @@
 //! From tensors to weights: `name.weight`, `name.scales` and `name.biases` are one weight.
 
 use super::error::{FolderProblem, TripleFault};
+use super::float::FloatFormat;
 use super::header::SafetensorInfo;
-use super::quantization::{Affine, Quantization};
+use super::quantization::{Affine, Packing, Quantization};
 use crate::dims::Dims;
 use crate::index::NameIndex;
 use ::safetensors::Dtype as ElementType;
@@ -20,7 +21,16 @@ pub(crate) struct FolderWeight {
 
 /// What belongs to the packed values of a quantised weight.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct QuantizedParts {
+pub(crate) enum QuantizedParts {
+    /// Of integers.
+    Affine(AffineParts),
+    /// Of 4-bit floats.
+    Float(FloatParts),
+}
+
+/// What belongs to integers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AffineParts {
     /// Position of the scales in the folder's list.
     pub(crate) scales: usize,
     /// Position of the biases.
@@ -29,6 +39,31 @@ pub(crate) struct QuantizedParts {
     pub(crate) affine: Affine,
     /// Dimensions counted in values, not in packed words.
     pub(crate) dims: Dims,
+}
+
+/// What belongs to 4-bit floats.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FloatParts {
+    /// Position of the scales in the folder's list.
+    pub(crate) scales: usize,
+    pub(crate) format: FloatFormat,
+    /// Dimensions counted in values.
+    pub(crate) dims: Dims,
+}
+
+/// What `transformers` appends to a weight's name for its codes, and for its scales.
+const CODES: &str = "_blocks";
+const SCALES: &str = "_scales";
+
+impl FolderWeight {
+    /// The name of the weight whose values, or packed values, are this tensor.
+    pub(crate) fn name<'t>(&self, tensor: &'t SafetensorInfo) -> &'t str {
+        let plain = &*tensor.name;
+        match self.quantized {
+            Some(QuantizedParts::Float(_)) => plain.strip_suffix(CODES).unwrap_or(plain),
+            Some(QuantizedParts::Affine(_)) | None => plain,
+        }
+    }
 }
 
 /// The tensors of a folder, to be looked up by name.
@@ -67,20 +102,41 @@ impl TensorList<'_> {
 
     /// Whether this is the scales or the biases of some weight.
     fn belongs_to_a_weight(&self, name: &str) -> bool {
-        let layer = name
+        let of_mlx = name
             .strip_suffix(".scales")
             .or(name.strip_suffix(".biases"));
-        layer.is_some_and(|layer| self.find(&format!("{layer}.weight")).is_some())
+        let of_transformers = name.strip_suffix(SCALES);
+        let weights = [
+            of_mlx.map(|layer| format!("{layer}.weight")),
+            of_transformers.map(|layer| format!("{layer}{CODES}")),
+        ];
+        weights
+            .iter()
+            .flatten()
+            .any(|weight| self.find(weight).is_some())
     }
 
-    /// The other two parts when tensor `at` is the packed values of a quantised weight.
+    /// The other parts when tensor `at` is the packed values of a quantised weight.
     fn quantized_parts(
         &self,
         at: usize,
         quantization: Option<&Quantization>,
     ) -> Result<Option<QuantizedParts>, TripleFault> {
         let packed = &self.tensors[at];
-        let Some(layer) = packed.name.strip_suffix(".weight") else {
+        let name = &*packed.name;
+        let described = |layer| {
+            let packing = quantization.and_then(|q| q.of_layer(layer));
+            packing.ok_or(TripleFault::NotDescribed)
+        };
+        if let Some(layer) = name.strip_suffix(CODES)
+            && let Some(scales) = self.find(&format!("{layer}{SCALES}"))
+        {
+            return match described(layer)? {
+                Packing::Float(format) => self.float_parts(packed, scales, format),
+                Packing::Affine(_) => Err(TripleFault::NotDescribed),
+            };
+        }
+        let Some(layer) = name.strip_suffix(".weight") else {
             return Ok(None);
         };
         let part = |suffix: &str| {
@@ -89,19 +145,80 @@ impl TensorList<'_> {
         };
         let (scales, biases) = match (part("scales"), part("biases")) {
             (Err(_), Err(_)) if packed.element != ElementType::U32 => return Ok(None),
-            (scales, biases) => (scales?, biases?),
+            parts => parts,
         };
-        let affine = quantization.and_then(|q| q.of_layer(layer));
-        let affine = affine.ok_or(TripleFault::NotDescribed)?;
+        match described(layer)? {
+            Packing::Float(format) => self.float_parts(packed, scales?, format),
+            Packing::Affine(affine) => self.affine_parts(packed, [scales?, biases?], affine),
+        }
+    }
+
+    fn affine_parts(
+        &self,
+        packed: &SafetensorInfo,
+        [scales, biases]: [usize; 2],
+        affine: Affine,
+    ) -> Result<Option<QuantizedParts>, TripleFault> {
         let triple = [packed, &self.tensors[scales], &self.tensors[biases]];
-        Ok(Some(QuantizedParts {
+        Ok(Some(QuantizedParts::Affine(AffineParts {
             scales,
             biases,
             scale_type: scale_type(triple)?,
             affine,
             dims: unpacked_dims(triple, affine)?,
-        }))
+        })))
     }
+
+    fn float_parts(
+        &self,
+        packed: &SafetensorInfo,
+        scales: usize,
+        format: FloatFormat,
+    ) -> Result<Option<QuantizedParts>, TripleFault> {
+        let dims = float_dims(packed, &self.tensors[scales], format)?;
+        Ok(Some(QuantizedParts::Float(FloatParts {
+            scales,
+            format,
+            dims,
+        })))
+    }
+}
+
+/// The dimensions in values. MLX packs codes in words; `transformers` has rows of groups of 16 bytes.
+fn float_dims(
+    packed: &SafetensorInfo,
+    scales: &SafetensorInfo,
+    format: FloatFormat,
+) -> Result<Dims, TripleFault> {
+    let fit = || {
+        let (n_codes, others) = match (packed.element, packed.dims.as_slice()) {
+            (ElementType::U32, [words, others @ ..]) => (words.checked_mul(8)?, others),
+            (ElementType::U8, [16, groups, others @ ..]) => (groups.checked_mul(32)?, others),
+            _ => return None,
+        };
+        let scale_dims = scales.dims.as_slice();
+        let cols = scale_dims.first()?.checked_mul(format.group_size())?;
+        let is_whole = cols == n_codes && cols.is_multiple_of(format.dtype().block_len());
+        if scales.element != ElementType::U8 || !is_whole || !same_rows(others, &scale_dims[1..]) {
+            return None;
+        }
+        let sizes: Vec<u64> = [cols].iter().chain(others).map(|&n| n as u64).collect();
+        Dims::new(&sizes)
+    };
+    fit().ok_or_else(|| TripleFault::Floats {
+        parts: format!(
+            "codes of type {} {:?} and scales of type {} {:?}",
+            packed.element, packed.dims, scales.element, scales.dims
+        ),
+        format: format.name(),
+        group_size: format.group_size(),
+    })
+}
+
+/// Whether both have the same dimensions; those of 1 at the end do not count.
+fn same_rows(a: &[usize], b: &[usize]) -> bool {
+    let longest = a.len().max(b.len());
+    (0..longest).all(|at| a.get(at).unwrap_or(&1) == b.get(at).unwrap_or(&1))
 }
 
 /// The one type of scales and biases.

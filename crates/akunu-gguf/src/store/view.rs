@@ -2,7 +2,7 @@
 
 use super::Source;
 use crate::dims::Dims;
-use crate::safetensors::MlxTensor;
+use crate::safetensors::{FloatTensor, MlxTensor, QuantizedParts};
 use crate::span::Span;
 use akunu_types::DType;
 
@@ -15,7 +15,7 @@ pub struct WeightView<'a> {
     pub tensor: &'a str,
     /// Dimensions in ggml's order, counted in values.
     pub dims: Dims,
-    /// Type of the elements; one of the MLX types when `data` is [`Data::Mlx`].
+    /// Type of the elements; one of the MLX types when `data` is [`Data::Mlx`], and what they become when it is [`Data::Float`].
     pub dtype: DType,
     /// The bytes.
     pub data: Data<'a>,
@@ -28,6 +28,8 @@ pub enum Data<'a> {
     Plain(Span<'a>),
     /// Packed values, scales and biases, each somewhere else.
     Mlx(MlxTensor<'a>),
+    /// 4-bit floats and their scales, which become [blocks](FloatTensor::blocks).
+    Float(FloatTensor<'a>),
 }
 
 impl WeightView<'_> {
@@ -48,6 +50,7 @@ impl WeightView<'_> {
             Data::Mlx(mlx) => {
                 mlx.packed.bytes.len() + mlx.scales.bytes.len() + mlx.biases.bytes.len()
             }
+            Data::Float(float) => float.packed.bytes.len() + float.scales.bytes.len(),
         }
     }
 }
@@ -78,7 +81,11 @@ pub(super) fn view<'a>(source: &'a Source, name: &'a str, at: usize) -> Option<W
                     let span = folder.span(weight.tensor)?;
                     (info.dims, info.dtype()?, Data::Plain(span))
                 }
-                Some(parts) => {
+                Some(QuantizedParts::Float(parts)) => {
+                    let float = folder.float_view(weight.tensor, parts)?;
+                    (parts.dims, parts.format.dtype(), Data::Float(float))
+                }
+                Some(QuantizedParts::Affine(parts)) => {
                     let mlx = folder.mlx_view(weight.tensor, parts)?;
                     (parts.dims, DType::mlx(parts.affine.bits)?, Data::Mlx(mlx))
                 }

@@ -16,6 +16,7 @@ pub mod flash_attention_decode_split;
 pub mod flash_attention_join;
 pub mod flash_attention_prefill;
 pub mod flash_attention_prefill_v2;
+pub mod flash_attention_sinks;
 pub mod formula;
 pub mod logit_softcap;
 pub mod mask;
@@ -45,33 +46,6 @@ buffers! {
         O: change f32 = queries,
         rows: read Row = [p.first_row.saturating_add(p.n_rows)],
         table: read u32 = pages.table_len(),
-    }
-}
-
-buffers! {
-    /// The same with the score of each head that has no value.
-    pub struct SinkBuffers, SinkSlices(|args| (p, pages, queries) = sizes(args), AttentionParams at 4) {
-        Q: read f32 = queries,
-        K: read Pool = pages.pool_bytes(),
-        V: read Pool = pages.pool_bytes(),
-        O: change f32 = queries,
-        rows: read Row = [p.first_row.saturating_add(p.n_rows)],
-        table: read u32 = pages.table_len(),
-        sinks: read f32 = [p.n_heads],
-    }
-}
-
-impl<T> SinkBuffers<T> {
-    /// Those that all have.
-    pub fn without_sinks(self) -> Buffers<T> {
-        Buffers {
-            Q: self.Q,
-            K: self.K,
-            V: self.V,
-            O: self.O,
-            rows: self.rows,
-            table: self.table,
-        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! Attention over pages: one kernel for the singles and one for the run, as a GPU chooses them.
 
-use crate::kernel::attention::{self, flash_attention_decode_split, flash_attention_join};
+use crate::kernel::attention::{
+    self, flash_attention_decode_split, flash_attention_join, flash_attention_sinks,
+};
 use std::mem::offset_of;
 
 use akunu_program::{Count, Slice, op};
@@ -66,16 +68,14 @@ impl Attention<'_> {
 
     /// One kernel for all rows, whatever their sequences.
     pub fn by_rows(&self) -> KernelCall {
-        let (attend, cache) = (self.attend, &self.attend.cache);
-        let constants = with_limits(Constants::none(), cache.pages.window, attend.softcap);
+        let attend = self.attend;
         let rows = RowField::new(N_ROWS, Count::Rows);
-        let Some(sinks) = attend.sinks else {
-            let kernel = KernelId::FlashAttentionDecode;
-            return self.call(PipelineKey { kernel, constants }, &[rows]);
+        let key = |kernel| PipelineKey {
+            kernel,
+            constants: with_limits(Constants::none(), attend.cache.pages.window, attend.softcap),
         };
-        let key = PipelineKey {
-            kernel: KernelId::FlashAttentionSinks,
-            constants: with_format(constants, cache.format),
+        let Some(sinks) = attend.sinks else {
+            return self.call(key(KernelId::FlashAttentionDecode), &[rows]);
         };
         let attention::Buffers {
             Q,
@@ -85,7 +85,7 @@ impl Attention<'_> {
             rows: table_of_rows,
             table,
         } = self.buffers;
-        let buffers = attention::SinkBuffers {
+        let buffers = flash_attention_sinks::Buffers {
             Q,
             K,
             V,
@@ -94,6 +94,9 @@ impl Attention<'_> {
             table,
             sinks,
         };
+        let PipelineKey { kernel, constants } = key(KernelId::FlashAttentionSinks);
+        let constants = with_format(constants, attend.cache.format);
+        let key = PipelineKey { kernel, constants };
         KernelCall::new(key, &self.params, buffers, "attention").with_rows([rows])
     }
 

@@ -52,7 +52,7 @@ kernel_table! {
         FlashAttentionDecodeSplit => attention::flash_attention_decode_split::ROW,
         FlashAttentionJoin => attention::flash_attention_join::ROW,
         FlashAttentionPrefill => attention::flash_attention_prefill::ROW,
-        FlashAttentionSinks => attention::flash_attention_decode::SINKS,
+        FlashAttentionSinks => attention::flash_attention_sinks::ROW,
         FlashAttentionPrefillV2 => attention::flash_attention_prefill_v2::ROW,
         GatherRows => common::gather_rows::ROW,
         GeluErf => activation::gelu_erf::ROW,

@@ -60,14 +60,73 @@ fn pages_from_elsewhere_are_refused_unless_named() {
     }
 }
 
+/// Breaks when a program's own scheme is refused, when nonsense passes, or when everybody on a network could be asked for by any page.
 #[test]
 fn what_no_browser_sends_is_no_origin() {
-    let with = |origin: &str| Security {
-        origins: vec![origin.into()],
+    let with = |origin: &str, address: [u8; 4], keys: &[&str]| ServerOptions {
+        address: (address, 8080).into(),
+        security: Security {
+            origins: vec![origin.into()],
+            keys: keys.iter().map(|key| key.to_string()).collect(),
+            ..Security::default()
+        },
+        ..ServerOptions::default()
+    };
+    let (here, everywhere) = ([127, 0, 0, 1], [0, 0, 0, 0]);
+    for right in [
+        "http://localhost:3000",
+        "app://obsidian.md",
+        "chrome-extension://abcdef",
+        "vscode-webview://1a2b",
+    ] {
+        assert!(check(&with(right, everywhere, &[])).is_ok(), "{right}");
+    }
+    for wrong in [
+        "localhost:3000",
+        "https://",
+        "https://a/b",
+        "://a",
+        "a b://c",
+        "null",
+    ] {
+        assert!(check(&with(wrong, here, &[])).is_err(), "{wrong}");
+    }
+    assert!(check(&with("*", here, &[])).is_ok());
+    assert!(check(&with("*", everywhere, &["key"])).is_ok());
+    assert!(matches!(
+        check(&with("*", everywhere, &[])),
+        Err(ServerError::AnyOrigin)
+    ));
+}
+
+/// Breaks when `*` does not mean every page, or an allowed page may not send the headers of its client.
+#[test]
+fn every_page_may_ask_where_all_are_allowed() {
+    let security = Security {
+        origins: vec!["*".into()],
         ..Security::default()
     };
-    assert!(check(&with("http://localhost:3000")).is_ok());
-    for wrong in ["*", "localhost:3000", "https://", "https://a/b"] {
-        assert!(check(&with(wrong)).is_err(), "{wrong}");
-    }
+    assert!(is_named(
+        &security,
+        &HeaderValue::from_static("https://anywhere.example")
+    ));
+    let asked = HeaderValue::from_static("authorization, x-stainless-lang");
+    let allowed = preflight(Some(asked.clone()));
+    assert_eq!(
+        allowed.headers()[header::ACCESS_CONTROL_ALLOW_HEADERS],
+        asked
+    );
+}
+
+/// Breaks when a refusal does not say by which option the name or the origin is allowed.
+#[test]
+fn refusals_name_the_option() {
+    let host = from("evil.example", "http://evil.example").expect_err("a foreign name");
+    assert!(host.message.contains("--allow-host"), "{}", host.message);
+    let origin = from("localhost", "http://evil.example").expect_err("a foreign page");
+    assert!(
+        origin.message.contains("--allow-origin"),
+        "{}",
+        origin.message
+    );
 }

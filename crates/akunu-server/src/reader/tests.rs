@@ -207,6 +207,7 @@ fn a_cut_call_is_told() {
         serde_json::Value::Object(call.object()),
         serde_json::json!({"days": 3})
     );
+    expect("<tool_call>{\"name\": \"time\", ", true, &[cut("time", "")]);
     let name = "<tool_call>{\"name\": \"weat";
     expect(name, true, &[text(name)]);
 }

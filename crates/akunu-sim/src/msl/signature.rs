@@ -43,6 +43,13 @@ impl Kernel {
             })
     }
 
+    /// The name of the parameter that is bound at an index.
+    pub fn buffer_name(&self, index: u32) -> Option<&str> {
+        let is_it = |parameter: &&Parameter| matches!(parameter.kind, ParameterKind::Buffer { index: at, .. } if at == index);
+        let parameter = self.parameters.iter().find(is_it);
+        parameter.map(|parameter| parameter.name.as_str())
+    }
+
     /// Indices and element types of the threadgroup memory that the host sizes.
     pub fn threadgroup_bindings(&self) -> impl Iterator<Item = (u32, &str)> {
         self.parameters

@@ -184,8 +184,8 @@ impl Report {
             }
             Container::Folder(folder) => {
                 let format = match folder.quantization() {
-                    Some(_) => "MLX safetensors",
-                    None => "safetensors",
+                    Some(quantization) if quantization.is_of_mlx => "MLX safetensors",
+                    _ => "safetensors",
                 };
                 (folder.path(), format.to_string(), folder::describe(folder))
             }

@@ -1,7 +1,7 @@
 //! One attention over pages, as all of its forms see it.
 
 use akunu_kernels::kernel::attention::mask::{Mask, Seen};
-use akunu_kernels::kernel::attention::{self, head_dim};
+use akunu_kernels::kernel::attention::{self, flash_attention_sinks, head_dim};
 use akunu_kernels::kernel::pages::{Pages, SlotAt};
 use akunu_kernels::{Constant, KernelId};
 use akunu_types::params::{AttentionParams, Row};
@@ -37,10 +37,37 @@ pub(super) struct Problem<'a> {
     pub sinks: &'a [f32],
 }
 
+/// The buffers that all kernels have, and the sinks.
+fn of_sinks<'a>(
+    buffers: flash_attention_sinks::Buffers<Place<'a>>,
+) -> (attention::Buffers<Place<'a>>, Option<Place<'a>>) {
+    let flash_attention_sinks::Buffers {
+        Q,
+        K,
+        V,
+        O,
+        rows,
+        table,
+        sinks,
+    } = buffers;
+    let others = attention::Buffers {
+        Q,
+        K,
+        V,
+        O,
+        rows,
+        table,
+    };
+    (others, Some(sinks))
+}
+
 impl<'a> Problem<'a> {
     pub fn of(call: &Call<'a>) -> Problem<'a> {
         let p: AttentionParams = call.params();
-        let mut sinks: &[f32] = &[];
+        let (buffers, sinks) = match call.kernel {
+            KernelId::FlashAttentionSinks => of_sinks(call.buffers()),
+            _ => (call.buffers(), None),
+        };
         let attention::Buffers {
             Q: q,
             K: k,
@@ -48,13 +75,7 @@ impl<'a> Problem<'a> {
             O: o,
             rows,
             table,
-        } = if call.kernel == KernelId::FlashAttentionSinks {
-            let own: attention::SinkBuffers<_> = call.buffers();
-            sinks = own.sinks.read(p.n_heads as usize);
-            own.without_sinks()
-        } else {
-            call.buffers()
-        };
+        } = buffers;
         let head_dim = head_dim(&call.args, &p) as usize;
         let (first, end) = (
             p.first_row as usize,
@@ -81,7 +102,7 @@ impl<'a> Problem<'a> {
             k: k.read(pool),
             v: v.read(pool),
             o,
-            sinks,
+            sinks: sinks.map_or(&[], |sinks: Place| sinks.read(p.n_heads as usize)),
             params: p,
         }
     }

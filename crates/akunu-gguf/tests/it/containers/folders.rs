@@ -14,10 +14,10 @@ fn file(tensors: &[Tensor<'_>]) -> Vec<u8> {
     let entries: Vec<String> = tensors
         .iter()
         .map(|(name, dtype, shape)| {
-            let size = if *dtype == "F32" || *dtype == "U32" {
-                4
-            } else {
-                2
+            let size = match *dtype {
+                "F32" | "U32" => 4,
+                "U8" => 1,
+                _ => 2,
             };
             let begin = at;
             at += size * shape.iter().product::<usize>();
@@ -227,6 +227,49 @@ fn quantised_weights_whose_parts_do_not_fit_are_refused() {
     let eight_bits = r#"{"quantization":{"group_size":64,"bits":8}}"#;
     let other_bits = folder(eight_bits, &[("model.safetensors", file(&QUANTIZED))]);
     refused(other_bits.path(), "do not fit 8 bits");
+}
+
+/// Each of these would read codes or scales beside their tensor.
+#[test]
+fn floats_whose_parts_do_not_fit_are_refused() {
+    let mlx = r#"{"quantization":{"group_size":32,"bits":4,"mode":"mxfp4"}}"#;
+    let gpt_oss = r#"{"quantization_config":{"quant_method":"mxfp4"}}"#;
+    let codes: Tensor<'_> = ("a.weight", "U32", &[2, 8]);
+    let blocks: Tensor<'_> = ("a_blocks", "U8", &[3, 2, 4, 16]);
+    let fit = "do not fit mxfp4";
+    for (config, tensors, word) in [
+        (mlx, [codes, ("a.scales", "U8", &[2, 3])], fit),
+        (mlx, [codes, ("a.scales", "U8", &[3, 2])], fit),
+        (mlx, [codes, ("a.scales", "F16", &[2, 2])], fit),
+        (mlx, [codes, ("b", "U8", &[2, 2])], "lacks its `a.scales`"),
+        (
+            mlx,
+            [("a.weight", "F16", &[2, 8]), ("a.scales", "U8", &[2, 2])],
+            fit,
+        ),
+        (gpt_oss, [blocks, ("a_scales", "U8", &[3, 2, 5])], fit),
+        (
+            gpt_oss,
+            [
+                ("a_blocks", "U8", &[3, 2, 4, 8]),
+                ("a_scales", "U8", &[3, 2, 4]),
+            ],
+            fit,
+        ),
+        (
+            "{}",
+            [blocks, ("a_scales", "U8", &[3, 2, 4])],
+            "describes no quantisation",
+        ),
+        (
+            AFFINE_4,
+            [blocks, ("a_scales", "U8", &[3, 2, 4])],
+            "describes no quantisation",
+        ),
+    ] {
+        let folder = folder(config, &[("model.safetensors", file(&tensors))]);
+        refused(folder.path(), word);
+    }
 }
 
 #[test]

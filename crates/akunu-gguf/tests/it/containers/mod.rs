@@ -2,6 +2,7 @@
 
 mod bytes;
 mod folders;
+mod four_bits;
 mod hostile_gguf;
 mod hostile_safetensors;
 mod mlx_parity;

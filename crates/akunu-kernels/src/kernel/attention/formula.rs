@@ -5,7 +5,7 @@ use half::f16;
 
 use super::mask::Mask;
 use super::shape::head_dim;
-use super::{SinkSlices, Slices, flash_attention_decode_split};
+use super::{Slices, flash_attention_decode_split, flash_attention_sinks};
 use crate::constant::{Constant, Constants};
 use crate::kernel::pages::{Pages, SlotAt};
 use crate::table::Args;
@@ -13,37 +13,14 @@ use crate::twin::Twin;
 
 /// Attention as it is defined.
 pub fn attention(t: &mut Twin) {
-    each_head_whole(t.args(), Slices::of(t), |query, _| query, |_| None);
+    each_head_whole(t, |query, _| query);
 }
 
 /// The same with a sink of each head.
 pub fn with_sinks(t: &mut Twin) {
     let args = t.args();
-    let b = SinkSlices::of(t);
-    let own = Slices {
-        Q: b.Q,
-        K: b.K,
-        V: b.V,
-        O: b.O,
-        rows: b.rows,
-        table: b.table,
-    };
-    each_head_whole(args, own, |query, _| query, |head| Some(b.sinks[head]));
-}
-
-/// The same, where queries times their factor are rounded to halves.
-pub fn of_halved_queries(t: &mut Twin) {
-    let rounded = |query, factor| f16::from_f32(query * factor).to_f32() / factor;
-    each_head_whole(t.args(), Slices::of(t), rounded, |_| None);
-}
-
-fn each_head_whole(
-    args: Args,
-    b: Slices,
-    rounded: fn(f32, f32) -> f32,
-    sink: impl Fn(usize) -> Option<f32>,
-) {
-    let p: AttentionParams = args.params();
+    let p: AttentionParams = t.params();
+    let b = flash_attention_sinks::Slices::of(t);
     let given = Given {
         args,
         q: b.Q,
@@ -52,9 +29,42 @@ fn each_head_whole(
         rows: b.rows,
         table: b.table,
     };
-    given.each_head(1, rounded, sink, |at, part| {
+    let sink = |head: usize| Some(b.sinks[head]);
+    given.each_head(1, (|query, _| query, &sink), |at, part| {
         let offset = query_offset(&p, at.row, at.head);
         b.O[offset..][..part.output.len()].copy_from_slice(&part.output);
+    });
+}
+
+/// The same, where queries times their factor are rounded to halves.
+pub fn of_halved_queries(t: &mut Twin) {
+    each_head_whole(t, |query, factor| {
+        f16::from_f32(query * factor).to_f32() / factor
+    });
+}
+
+fn each_head_whole(t: &mut Twin, rounded: fn(f32, f32) -> f32) {
+    let args = t.args();
+    let p: AttentionParams = t.params();
+    let Slices {
+        Q,
+        K,
+        V,
+        O,
+        rows,
+        table,
+    } = Slices::of(t);
+    let given = Given {
+        args,
+        q: Q,
+        k: K,
+        v: V,
+        rows,
+        table,
+    };
+    given.each_head(1, (rounded, &|_| None), |at, part| {
+        let offset = query_offset(&p, at.row, at.head);
+        O[offset..][..part.output.len()].copy_from_slice(&part.output);
     });
 }
 
@@ -73,8 +83,7 @@ pub fn split(t: &mut Twin) {
     };
     given.each_head(
         p.n_parts as usize,
-        |query, _| query,
-        |_| None,
+        (|query, _| query, &|_| None),
         |at, part| {
             let row = at.row - p.first_row as usize;
             let index = (row * p.n_heads as usize + at.head) * p.n_parts as usize + at.part;
@@ -149,6 +158,9 @@ pub fn softcap(constants: &Constants) -> Option<f32> {
     constants.f32(Constant::Softcap).filter(|&cap| cap > 0.0)
 }
 
+/// The sink of a head, if it has one.
+type SinkOf<'a> = dyn Fn(usize) -> Option<f32> + 'a;
+
 /// What all of them read.
 struct Given<'a> {
     args: Args<'a>,
@@ -165,8 +177,7 @@ impl Given<'_> {
     fn each_head(
         &self,
         n_parts: usize,
-        rounded: fn(f32, f32) -> f32,
-        sink: impl Fn(usize) -> Option<f32>,
+        (rounded, sink): (fn(f32, f32) -> f32, &SinkOf),
         mut store: impl FnMut(PartAt, PartOf),
     ) {
         let Given {

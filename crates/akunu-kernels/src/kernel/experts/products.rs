@@ -84,7 +84,7 @@ impl Experts {
     }
 
     /// Biases of all experts.
-    pub(super) fn bias_len(&self) -> usize {
+    pub fn bias_len(&self) -> usize {
         match self.params.flags & HAS_BIASES {
             0 => 0,
             _ => product(&[self.params.n_experts, self.params.N]),
@@ -92,7 +92,7 @@ impl Experts {
     }
 
     /// Scales of all experts.
-    pub(super) fn scale_len(&self) -> usize {
+    pub fn scale_len(&self) -> usize {
         match self.params.flags & HAS_SCALES {
             0 => 0,
             _ => self.params.n_experts as usize,
