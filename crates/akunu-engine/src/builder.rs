@@ -120,6 +120,13 @@ pub(crate) struct Builder<'a> {
     adapters: Vec<Adapted<'a>>,
 }
 
+/// Where the result of a block goes, and whether it is added to what is there.
+#[derive(Clone, Copy)]
+struct Sum {
+    to: Slice,
+    add: bool,
+}
+
 /// What products of one vector have in common.
 #[derive(Clone, Copy)]
 struct Of {

@@ -157,8 +157,8 @@ fn what_is_missing_or_wrong_is_named() {
         (json!({ "rms_norm_eps": -1.0 }), "`norm epsilon` is -1"),
         (json!({ "rope_theta": 0 }), "`RoPE base` is 0"),
         (
-            json!({ "rope_scaling": { "type": "yarn", "factor": 4.0 } }),
-            "scaling `yarn` is not",
+            json!({ "rope_scaling": { "type": "longrope", "factor": 4.0 } }),
+            "scaling `longrope` is not",
         ),
         (
             json!({ "rope_scaling": { "type": "linear" } }),
@@ -242,8 +242,8 @@ fn gguf_defaults_and_refusals() {
     let error = describe_gguf(|header| header.set(pattern, "all"));
     assert!(error.expect_err("another type").contains(pattern));
 
-    let error = describe_gguf(|header| header.set("llama.rope.scaling.type", "yarn"));
-    assert!(error.expect_err("not implemented").contains("`yarn`"));
+    let error = describe_gguf(|header| header.set("llama.rope.scaling.type", "longrope"));
+    assert!(error.expect_err("not implemented").contains("`longrope`"));
     let error = describe_gguf(|header| header.set("general.architecture", "mamba"));
     assert!(
         error

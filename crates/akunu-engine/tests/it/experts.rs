@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use akunu_engine::{EngineError, Model, Session, SessionOptions};
+use akunu_engine::{EngineError, GenerateOptions, Model, Progress, Session, SessionOptions};
 use akunu_kernels::case::nmse;
 
 use crate::support::exact_cpu::cpu;
@@ -72,7 +72,11 @@ fn folders_may_have_a_tensor_of_all_experts() {
 
 /// What is said when a changed model is opened, or reads its first tokens.
 fn complaint(change: impl FnOnce(&mut Fixture)) -> String {
-    let mut model = Fixture::read("transformers", "qwen3moe");
+    complaint_of("qwen3moe", change)
+}
+
+fn complaint_of(name: &str, change: impl FnOnce(&mut Fixture)) -> String {
+    let mut model = Fixture::read("transformers", name);
     change(&mut model);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = write_gguf(&model, folder.path());
@@ -123,6 +127,17 @@ fn numbers_that_do_not_fit_are_told() {
 }
 
 #[test]
+fn sinks_of_another_length_are_told() {
+    let found = complaint_of("gpt-oss", |model| {
+        let mut weights = model.weights.iter_mut();
+        let sinks = weights.find(|weight| weight.gguf == "blk.2.attn_sinks.weight");
+        sinks.expect("there are some").shape = vec![3];
+    });
+    let wanted = ": the weight `layers.2.attention.sinks` is 1 × 3, the config says 1 × 4";
+    assert_eq!(found, wanted);
+}
+
+#[test]
 fn a_router_without_its_matrix_is_told() {
     let found = complaint(|model| model.weights.retain(|weight| !is_router(weight)));
     assert!(found.contains("`blk.1.ffn_gate_inp.weight`"), "{found}");
@@ -137,4 +152,74 @@ fn a_router_that_computes_nan_is_named() {
     });
     let wanted = ": the router of layer 1 computes NaN or an infinity, so the model's weights are damaged; fetch the file again";
     assert_eq!(found, wanted);
+}
+
+/// Fails when an expert that a token does not use counts, or one of a folder that has a tensor for each does not.
+#[test]
+fn a_token_reads_the_experts_that_it_uses() {
+    let fixture = Fixture::read("transformers", "qwen3moe");
+    let is_of_expert = |weight: &&Weight| weight.name.contains(".experts.");
+    let numbers = |weight: &Weight| weight.shape.iter().product::<u64>();
+    let all: u64 = fixture.weights.iter().map(numbers).sum();
+    let of_experts: u64 = (fixture.weights.iter())
+        .filter(is_of_expert)
+        .map(numbers)
+        .sum();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let paths = [
+        write_gguf(&fixture, folder.path()),
+        write_folder(&fixture, folder.path()),
+    ];
+    for path in paths {
+        let store = akunu_gguf::WeightStore::open(path).expect("a model");
+        let model = akunu_arch::Model::from_store(&store).expect("a model");
+        let active = model.active_weights(&store, |_| true).expect("experts");
+        let wanted = all - of_experts / 8 * 5;
+        assert_eq!((active.parameters, active.bytes), (wanted, 4 * wanted));
+    }
+}
+
+/// Breaks when a row of a step is given another row's experts or weights, alone or with the rows of a prompt.
+#[test]
+fn sequences_that_step_together_get_their_own_experts() {
+    for name in ["qwen3moe", "gpt-oss"] {
+        let fixture = Fixture::read("transformers", name);
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let model = Model::load(write_gguf(&fixture, folder.path()), cpu()).expect("a model");
+        let fed = |n: usize| {
+            let options = SessionOptions {
+                context: Some(64),
+                chunk: 5,
+                ..SessionOptions::default()
+            };
+            let mut session = model.session(options).expect("memory");
+            session.feed(&fixture.tokens[n..3 * n]).expect("fits");
+            session
+        };
+        let options = GenerateOptions {
+            max_tokens: 9,
+            ignore_end: true,
+            ..Default::default()
+        };
+        let lengths = [3, 7, 12];
+        let mut batch = model.batch(3).expect("memory");
+        let ids = lengths.map(|n| batch.join(fed(n), options.clone()).expect("there is room"));
+        let mut found = vec![Vec::new(); lengths.len()];
+        while batch.is_running() {
+            for event in batch.step() {
+                let at = ids.iter().position(|id| *id == event.sequence);
+                match event.progress {
+                    Progress::Token(token) => found[at.expect("one of them")].push(token.id),
+                    Progress::Failed(error) => panic!("{error}"),
+                    _ => {}
+                }
+            }
+        }
+        for (n, found) in lengths.into_iter().zip(found) {
+            let mut session = fed(n);
+            let generation = session.generate(options.clone()).expect("options are fine");
+            let alone: Vec<u32> = generation.map(|token| token.expect("runs").id).collect();
+            assert_eq!(found, alone, "{name}, {} tokens", 2 * n);
+        }
+    }
 }

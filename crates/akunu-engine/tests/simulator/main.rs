@@ -10,6 +10,7 @@ mod adapters;
 mod choice;
 mod devices;
 mod encoders;
+mod experts;
 mod mlx;
 mod recorded;
 mod speech;

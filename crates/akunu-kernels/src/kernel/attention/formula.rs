@@ -72,6 +72,9 @@ pub fn softcap(constants: &Constants) -> Option<f32> {
     constants.f32(Constant::Softcap).filter(|&cap| cap > 0.0)
 }
 
+/// The sink of a head, if it has one.
+type SinkOf<'a> = dyn Fn(usize) -> Option<f32> + 'a;
+
 /// What all of them read.
 pub(super) struct Given<'a> {
     pub args: Args<'a>,
@@ -102,7 +105,7 @@ impl Given<'_> {
     pub fn each_head(
         &self,
         n_parts: usize,
-        (rounded, sink): (fn(f32, f32) -> f32, &dyn Fn(usize) -> Option<f32>),
+        (rounded, sink): (fn(f32, f32) -> f32, &SinkOf),
         mut store: impl FnMut(PartAt, PartOf),
     ) {
         let Given {
