@@ -124,7 +124,7 @@ mod tests {
 
     /// Breaks when a trivial form is an error, when names that are not allowed become possible, or when what is not simple is dropped.
     #[test]
-    fn names_of_properties_are_said_rewrite() {
+    fn names_of_properties_are_rewritten() {
         for trivial in [
             json!(true),
             json!({}),
