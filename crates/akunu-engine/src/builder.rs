@@ -75,13 +75,6 @@ pub(crate) struct RouterFault {
     pub place: Slice,
 }
 
-/// Where the result of a feed-forward block goes, and whether it is added to what is there.
-#[derive(Clone, Copy)]
-struct Sum {
-    to: Slice,
-    add: bool,
-}
-
 /// The keys that the rows of a layer see.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SeenKeys {
