@@ -11,14 +11,14 @@
 //! ```
 //!
 //! The buffers have the indices 0, 1, 2… of MSL in their order, and `at` says which index the params have among them. A size is
-//! the lengths of an array's dimensions or a number of elements; it may use the params, or whatever a pattern takes from the
-//! arguments of a launch: `(|args| (tokens, table) = lookup(args), EmbeddingParams at 3)`.
+//! the lengths of an array's dimensions or a number of elements; it may use the params, or values that a pattern takes
+//! from the arguments of a launch: `(|args| (tokens, table) = lookup(args), EmbeddingParams at 3)`.
 //!
 //! From it come
 //!
 //! * `Buffers<T>`, a struct with a `T` for each buffer: the slice of memory that a lowering binds, the bytes that a launch touches,
 //!   the place that a CPU kernel reads;
-//! * `Slices`, what a twin sees: `&[f32]` or `&mut [f32]`;
+//! * `Slices`, the memory that a twin gets: `&[f32]` or `&mut [f32]`;
 //! * the bindings, params and sizes of the kernel's row ([`KernelRow::of`](super::KernelRow::of)).
 
 use akunu_types::params::{Row, SamplingRule};
@@ -32,7 +32,7 @@ use crate::extent::product;
 
 /// A struct with a `T` for each buffer of a kernel. [`buffers!`](crate::table::buffers) writes it.
 pub trait BufferSet: Sized {
-    /// What there is for each buffer.
+    /// The type of the value for each buffer.
     type Item;
     /// The buffers, in the order of their indices.
     const BINDINGS: &'static [Binding];
@@ -53,11 +53,11 @@ pub trait BufferSet: Sized {
         Self::Item: Copy;
 }
 
-/// What the elements of a buffer are.
+/// The element type of a buffer.
 pub trait BufferElement {
     /// As the table names it.
     const ELEMENT: Element;
-    /// As a twin sees it. Sizes count these.
+    /// The Rust type that a twin gets. Sizes count these.
     type Seen: Pod;
 }
 
@@ -152,7 +152,7 @@ macro_rules! buffers {
             $($(#[$note:meta])* $field:ident: $access:ident $T:ty = $extent:expr,)*
         }
     ) => {
-        /// Something for each buffer of a launch.
+        /// A value for each buffer of a launch.
         ///
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
@@ -223,7 +223,7 @@ macro_rules! buffers {
     };
 }
 
-/// The access that a word of a declaration stands for: `read`, `write`, or `change`.
+/// The access for a word of a declaration: `read`, `write` or `change`.
 macro_rules! access {
     (read) => {
         $crate::table::Access::Read
@@ -236,7 +236,7 @@ macro_rules! access {
     };
 }
 
-/// What a twin sees of a buffer.
+/// The slice of a buffer that a twin gets.
 macro_rules! slice {
     (read $a:lifetime, $T:ty) => {
         &$a [<$T as $crate::table::BufferElement>::Seen]

@@ -61,7 +61,7 @@ fn launch(args: &Args) -> Launch {
     )
 }
 
-/// As the other kernels, whose output has the place of the parts, but for what is written.
+/// The same work as that of the other kernels, except for the traffic of the output: the parts are bound in its place.
 fn split_work(args: &Args, once: Work) -> Work {
     let parts = once.traffic[Buffers::PLACES.parts];
     work(args, once).with(Buffers::PLACES.parts, parts)

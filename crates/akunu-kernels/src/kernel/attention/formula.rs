@@ -75,7 +75,7 @@ pub fn softcap(constants: &Constants) -> Option<f32> {
 /// The sink of a head, if it has one.
 type SinkOf<'a> = dyn Fn(usize) -> Option<f32> + 'a;
 
-/// What all of them read.
+/// The inputs of all attention kernels.
 pub(super) struct Given<'a> {
     pub args: Args<'a>,
     pub q: &'a [f32],

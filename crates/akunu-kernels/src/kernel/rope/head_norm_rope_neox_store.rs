@@ -30,7 +30,7 @@ buffers! {
 }
 
 impl<T: Copy> Buffers<T> {
-    /// Those of the kernel without norms, which has a centre: there is none, and something else in its place.
+    /// The buffers of the kernel without norms. It has a centre, which is not read here: any buffer can stand in its place.
     pub fn without_norms(self) -> rope_store::Buffers<T> {
         rope_store::Buffers {
             q: self.q,

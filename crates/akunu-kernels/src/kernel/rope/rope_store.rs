@@ -54,7 +54,7 @@ pub const NEOX: KernelRow = KernelRow {
     ..INTERLEAVED
 };
 
-/// What all three kernels have in common.
+/// The fields that are the same in the rows of all three kernels.
 pub(super) const fn row<B: BufferSet>() -> KernelRow {
     KernelRow {
         family: Family::Rope,

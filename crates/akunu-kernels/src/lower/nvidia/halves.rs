@@ -27,7 +27,7 @@ struct Halving {
     eps: f32,
 }
 
-/// What is made halves: rows as they are, or the result of a norm or a gate.
+/// The input that becomes halves: rows as they are, or the result of a norm or a gate.
 #[derive(Clone, Copy)]
 enum Inputs {
     Rows { x: Slice },
