@@ -1,11 +1,6 @@
-//! Templates that try to hang or to exhaust memory: each is an error, soon.
+//! Templates that try to hang or to exhaust memory: each is an error.
 
 use akunu_tokenizer::{ChatTemplate, Message, RenderOptions};
-use std::time::{Duration, Instant};
-
-/// Far above what any of these takes, with an unoptimised minijinja and other tests beside it; far below what any
-/// would take without limits.
-const SOON: Duration = Duration::from_secs(30);
 
 fn render(source: &str) -> Result<String, String> {
     let template = ChatTemplate::new(source).map_err(|error| error.to_string())?;
@@ -28,16 +23,15 @@ const LIMITS: &[&str] = &[
     "recursion limit exceeded",
 ];
 
+/// A template that no limit stops renders, or takes hours.
 #[track_caller]
 fn refused(source: &str) {
-    let start = Instant::now();
     let shown: String = source.chars().take(160).collect();
     let error = render(source).expect_err(&shown);
     assert!(
         LIMITS.iter().any(|limit| error.contains(limit)),
         "{shown}: {error}"
     );
-    assert!(start.elapsed() < SOON, "{shown} took {:?}", start.elapsed());
 }
 
 #[test]
@@ -176,9 +170,8 @@ fn deep_lazy_values() {
             "{{% set ns = namespace(x=[1]) %}}{{% for i in range(50000) %}}{step}{{% endfor %}}\
              {{{{ ns.x|length }}}}"
         );
-        let start = Instant::now();
+        // Values that grew would overflow the stack when they are dropped.
         let _ = render(&source);
-        assert!(start.elapsed() < SOON, "{step} took {:?}", start.elapsed());
     }
 }
 
