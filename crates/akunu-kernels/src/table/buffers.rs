@@ -30,7 +30,7 @@ use super::args::Args;
 use super::binding::{Access, Binding, Element};
 use crate::extent::product;
 
-/// A struct with a `T` for each buffer of a kernel. [`buffers!`](crate::table::buffers) writes it.
+/// A struct with a `T` for each buffer of a kernel. `buffers!` writes it.
 pub trait BufferSet: Sized {
     /// The type of the value for each buffer.
     type Item;

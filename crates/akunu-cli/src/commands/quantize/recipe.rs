@@ -74,11 +74,12 @@ pub static RECIPES: LazyLock<Vec<Row>> = LazyLock::new(|| {
 /// Values that are whole blocks of every type.
 const LARGEST_BLOCK: usize = 256;
 
-/// Names without a size mean the medium one.
+/// Names without a size mean the medium one; MXFP4 has only the one for experts.
 const SHORT: &[(&str, Recipe)] = &[
     ("Q5_K", Recipe::Q5KMedium),
     ("Q4_K", Recipe::Q4KMedium),
     ("Q3_K", Recipe::Q3KMedium),
+    ("MXFP4", Recipe::Mxfp4Experts),
 ];
 
 impl Recipe {

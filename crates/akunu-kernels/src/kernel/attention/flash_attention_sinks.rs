@@ -1,4 +1,4 @@
-//! `flash_attention_sinks_f16`: as [`flash_attention_decode`](super::flash_attention_decode), with a *sink* for each head: a learnt
+//! `flash_attention_sinks_f16`: as [`flash_attention_decode`], with a *sink* for each head: a learnt
 //! score without a value, which takes its share of the weights.
 //!
 //! ```text
