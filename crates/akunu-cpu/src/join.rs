@@ -3,6 +3,8 @@
 //! A norm of one row takes less time than a barrier. So every part computes it for itself, and the products that read
 //! it continue at once with their own copy. q, k and v, or gate and up, then follow without a barrier.
 
+use akunu_kernels::kernel::matmul::product;
+use akunu_kernels::kernel::norm::rmsnorm;
 use akunu_kernels::{Dispatch, KernelId, Plan};
 use akunu_program::Counts;
 use akunu_types::params::RMSNormParams;
@@ -41,26 +43,26 @@ pub(crate) fn has_one_row(norm: &Dispatch, counts: &Counts) -> bool {
 /// Whether a dispatch is a product of what the norm gives, and writes neither that nor what the norm reads.
 fn reads_only(dispatch: &Dispatch, norm: &Dispatch) -> bool {
     let is_product = matches!(dispatch.kernel, KernelId::Gemv(_));
-    let y = norm.bindings[2];
+    const NORM: rmsnorm::Buffers<usize> = rmsnorm::Buffers::PLACES;
+    const PRODUCT: product::Buffers<usize> = product::Buffers::PLACES;
+    let y = norm.bindings[NORM.y];
     let place = |dispatch: &Dispatch, at: usize| {
         (dispatch.bindings[at].buffer, dispatch.extents()[at].clone())
     };
     let is_elsewhere = || {
-        let (buffer, written) = place(dispatch, 2);
-        [0, 2].into_iter().all(|at| {
+        let (buffer, written) = place(dispatch, PRODUCT.y);
+        [NORM.x, NORM.y].into_iter().all(|at| {
             let (other, bytes) = place(norm, at);
             buffer != other || written.end <= bytes.start || bytes.end <= written.start
         })
     };
-    is_product && dispatch.bindings[0] == y && is_elsewhere()
+    is_product && dispatch.bindings[PRODUCT.x] == y && is_elsewhere()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use akunu_kernels::kernel::common::bias_add;
-    use akunu_kernels::kernel::matmul::product;
-    use akunu_kernels::kernel::norm::rmsnorm;
     use akunu_kernels::pipeline::HostPipelines;
     use akunu_kernels::plan::RowField;
     use akunu_kernels::{KernelCall, PipelineKey};

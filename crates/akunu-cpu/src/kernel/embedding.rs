@@ -16,7 +16,9 @@ pub(crate) fn lookup(call: &Call, part: &mut Part) {
     } = call.buffers();
     let tokens = tokens.read::<u32>(n_tokens as usize);
     let weights = weights.read::<u8>(table.bytes());
-    let panels = call.panels.find(call.slices[1]);
+    let panels = call
+        .panels
+        .find(call.slices[embedding_lookup::Buffers::PLACES.table]);
     let panels = panels.filter(|p| (p.shape.rows, p.shape.cols) == (table.rows, table.cols));
     for at in part.range(tokens.len()) {
         let row = (tokens[at] as usize).min(table.rows - 1);

@@ -74,7 +74,9 @@ impl Body for PrivateRmsNorm {
             // SAFETY: `own`: no other part writes y, or reads it before the next barrier.
             unsafe { y.write::<f32>(0, dim) }.copy_from_slice(&private.numbers);
         }
-        private.stands_for.set(Some(call.slices[2]), section);
+        private
+            .stands_for
+            .set(Some(call.slices[rmsnorm::Buffers::PLACES.y]), section);
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Results of the same expert lie anywhere, so they are counted and brought together first; then parts share the groups of
 //! sixteen outputs of all experts that are used. A part quantises the vectors of an expert when it begins with it, and up to
-//! [`BATCH`] of them share a reading of the weights. With one row that are as many experts as it uses, one vector each; a prompt
+//! [`BATCH`] of them share a reading of the weights. With one row, each of its experts has one vector; a prompt
 //! reads the weights of an expert once for every [`BATCH`] rows that use it.
 
 use akunu_kernels::KernelId;
@@ -98,7 +98,7 @@ impl Sorted {
     }
 }
 
-/// What a thread keeps of the vectors of an expert.
+/// The results in the order of their experts and the quantised vectors of one expert, which a thread keeps.
 #[derive(Default)]
 struct Inputs {
     sorted: Sorted,
@@ -177,19 +177,23 @@ impl<'c> Job<'_, 'c> {
         } = &mut inputs;
         sorted.sort(&self.experts, ids);
         let mut pieces = part.divide(sorted.used.len() * groups);
-        let mut ready = None;
+        // The expert that is ready, and its weights.
+        let mut ready: Option<(usize, [Option<Weight>; N])> = None;
         while let Some(range) = part.take(&mut pieces) {
             for item in range {
                 let (at, group) = (item / groups, item % groups);
                 let (expert, _) = sorted.used[at];
-                let weights = stacks.map(|(at, stack)| self.weight(at, stack, expert));
                 let results = sorted.of(at);
-                if ready != Some(at) {
-                    if let Some(weight) = &weights[0] {
-                        self.quantise(weight, results, activations);
+                let (_, weights) = match ready.take() {
+                    Some(is_ready) if is_ready.0 == at => ready.insert(is_ready),
+                    _ => {
+                        let weights = stacks.map(|(at, stack)| self.weight(at, stack, expert));
+                        if let Some(weight) = &weights[0] {
+                            self.quantise(weight, results, activations);
+                        }
+                        ready.insert((at, weights))
                     }
-                    ready = Some(at);
-                }
+                };
                 for (batch, results) in results.chunks(BATCH).enumerate() {
                     let x = activations.get(batch * BATCH..).unwrap_or_default();
                     let dots = weights.each_ref().map(|weight| match weight {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use akunu_kernels::kernel::experts::{Experts, expert_down, expert_gate};
-use akunu_kernels::kernel::matmul::product::Product;
+use akunu_kernels::kernel::matmul::gemv_gated;
+use akunu_kernels::kernel::matmul::product::{self, Product};
 use akunu_kernels::table::Args;
 use akunu_kernels::weight::WeightLayout;
 use akunu_kernels::{KernelId, Plan};
@@ -29,8 +30,8 @@ fn weight_bindings(kernel: KernelId, isa: Isa) -> &'static [usize] {
             &[PLACES.gate, PLACES.up]
         }
         KernelId::ExpertDown(_) => &[expert_down::Buffers::PLACES.weight],
-        KernelId::GemvSilu(_) | KernelId::GemvGelu(_) => &[2],
-        _ => &[1],
+        KernelId::GemvSilu(_) | KernelId::GemvGelu(_) => &[gemv_gated::Buffers::PLACES.weight],
+        _ => &[product::Buffers::PLACES.weight],
     }
 }
 

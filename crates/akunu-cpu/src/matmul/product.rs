@@ -71,14 +71,18 @@ struct Inputs {
 
 /// `y = alpha x wᵀ + beta y`.
 pub(crate) fn product(call: &Call, part: &mut Part) {
+    const PLACES: matmul::product::Buffers<usize> = matmul::product::Buffers::PLACES;
     let matmul::product::Buffers { x, y, .. } = call.buffers();
     let product = Product::of(&call.args);
-    let (Some(weight), Some(gemv)) = (Weight::of(call, 1, &product), Gemv::of(call.level)) else {
+    let (Some(weight), Some(gemv)) = (
+        Weight::of(call, PLACES.weight, &product),
+        Gemv::of(call.level),
+    ) else {
         return twin::run(call, part);
     };
     let section = part.section();
     let private = part.kept.get::<PrivateVector>();
-    let private = private.take(call.slices[0], section);
+    let private = private.take(call.slices[PLACES.x], section);
     let x: &[f32] = match &private {
         Some(numbers) => numbers,
         None => x.read(product.x_len()),
@@ -113,8 +117,10 @@ impl<A: Activation> Body for Gated<A> {
     fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let gemv_gated::Buffers { gate, up, y, .. } = call.buffers();
         let product = Product::of(&call.args);
-        let (Some(weight), Some(gemv)) = (Weight::of(call, 2, &product), Gemv::of(call.level))
-        else {
+        let (Some(weight), Some(gemv)) = (
+            Weight::of(call, gemv_gated::Buffers::PLACES.weight, &product),
+            Gemv::of(call.level),
+        ) else {
             return twin::run(call, part);
         };
         let [gate, up] = [gate, up].map(|place| place.read::<f32>(product.x_len()));

@@ -7,7 +7,7 @@
 use akunu_types::DType;
 use akunu_types::params::ExpertParams;
 
-use super::products::{Experts, SHAPES, Shape, bind, case_of, constants, dot, gate, ids};
+use super::products::{Experts, Shape, bind, case_of, cases, constants, dot, gate, ids};
 use crate::case::Case;
 use crate::cost::{Traffic, Work, multiply_adds};
 use crate::table::{Args, Family, KernelRow, Weight, buffers};
@@ -41,11 +41,7 @@ pub fn row(dtype: DType) -> KernelRow {
         launch: |args, _| Experts::of(args).launch(OUTPUTS),
         work,
         twin,
-        cases: |dtype| {
-            let shapes = SHAPES.into_iter().enumerate();
-            let of = |dtype| shapes.map(move |(at, shape)| case(dtype, at, shape));
-            dtype.map_or(Vec::new(), |dtype| of(dtype).collect())
-        },
+        cases: |dtype| cases(dtype, case),
         ..KernelRow::of::<Buffers<()>>()
     }
 }

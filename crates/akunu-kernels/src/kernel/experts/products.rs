@@ -152,12 +152,19 @@ pub(super) fn dot(weight: &WeightLayout, bytes: &[u8], row: usize, x: &[f32]) ->
 pub(super) type Shape = ([u32; 3], [u32; 2], u32, u32, u32);
 
 /// One of one expert; several rows; the most experts of a row; tails of outputs and inputs; experts with other rows between them.
-pub(super) const SHAPES: [Shape; 4] = [
+const SHAPES: [Shape; 4] = [
     ([1, 1, 1], [3, 70], 0, 0, 0),
     ([3, 2, 5], [17, 256], 9, HAS_BIASES, 3),
     ([1, 16, 33], [6, 514], 0, HAS_SCALES, 1),
     ([2, 3, 4], [9, 64], 9, HAS_BIASES | HAS_SCALES, 2),
 ];
+
+/// A case of each shape, for a weight format.
+pub(super) fn cases(dtype: Option<DType>, case: fn(DType, usize, Shape) -> Case) -> Vec<Case> {
+    let shapes = SHAPES.into_iter().enumerate();
+    let of = |dtype| shapes.map(move |(at, shape)| case(dtype, at, shape));
+    dtype.map_or(Vec::new(), |dtype| of(dtype).collect())
+}
 
 /// Params and a random generator of a case, with the MLX parts of the weights scattered.
 pub(super) fn case_of(dtype: DType, at: usize, shape: Shape) -> (ExpertParams, Rng) {
