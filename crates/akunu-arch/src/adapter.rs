@@ -22,7 +22,7 @@ impl Bind for Products {
     type Error = Infallible;
 
     fn matrix(&mut self, weight: &NamedMatrix) -> Result<(), Infallible> {
-        // The matrices of experts are no single product.
+        // A stack of expert matrices is not one product.
         if weight.stack == 1 {
             let shape = (weight.tensor_rows, weight.cols);
             self.0.insert(weight.name.clone(), shape);

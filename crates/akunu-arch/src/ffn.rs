@@ -83,7 +83,7 @@ pub struct Experts<M = NamedMatrix, V = NamedVector> {
     pub width: u32,
     /// The activation of their gates.
     pub activation: Activation,
-    /// What chooses them.
+    /// The router that chooses the experts.
     pub router: Router<M, V>,
     /// The products that are activated.
     pub gate: ExpertLinear<M, V>,
@@ -100,7 +100,7 @@ pub struct Experts<M = NamedMatrix, V = NamedVector> {
 pub struct Router<M = NamedMatrix, V = NamedVector> {
     /// (experts, dim).
     pub linear: Linear<M, V>,
-    /// What becomes of the logits.
+    /// The function that is applied to the logits.
     pub gating: Gating,
     /// Added for the choice, and not to the weights, (experts).
     pub bias: Option<V>,
@@ -112,7 +112,7 @@ pub struct Router<M = NamedMatrix, V = NamedVector> {
     pub scale: f32,
 }
 
-/// What becomes of the logits of a router before the best are chosen.
+/// The function that is applied to the logits of a router before the best are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gating {
     /// The softmax of all.

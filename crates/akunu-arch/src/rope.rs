@@ -60,7 +60,7 @@ pub struct Rope {
     pub freq_scale: f32,
     /// Factors of the divisors.
     pub factors: RopeFactors,
-    /// What turned queries and keys are multiplied by.
+    /// The factor of turned queries and keys.
     pub magnitude: f32,
 }
 

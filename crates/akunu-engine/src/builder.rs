@@ -113,7 +113,7 @@ pub(crate) struct Builder<'a> {
     adapters: Vec<Adapted<'a>>,
 }
 
-/// Where the result of a block goes, and whether it is added to what is there.
+/// The place for the result of a block, and whether the result is added to the values there.
 #[derive(Clone, Copy)]
 struct Sum {
     to: Slice,

@@ -25,7 +25,7 @@ fn model(file: &ModelFile) -> Result<Model, ArchError> {
     }
     let parts = Parts::read(file, WindowPattern::AllButEvery { period: 2 }, None)?;
     let experts = ExpertParts::read(&parts, ROUTING)?;
-    // GGUF files call it by what it comes after.
+    // In GGUF files the norm before the experts is called `post_attention_norm`.
     let ffn_norm = match file.config() {
         Some(_) => "ffn_norm",
         None => "post_attention_norm",

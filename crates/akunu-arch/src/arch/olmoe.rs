@@ -1,4 +1,4 @@
-//! OLMoE: Llama with experts that nobody normalises, and norms of all queries and all keys of a token.
+//! OLMoE: Llama with experts whose weights are not normalised, and norms of all queries and all keys of a token.
 
 use super::prelude::*;
 

@@ -54,7 +54,7 @@ fn folders_may_have_a_tensor_of_all_experts() {
             .map(|part| format!(".block_sparse_moe{part}"));
         weight.name = weight.name.replace(&theirs, &of_mlx);
     }
-    // A weight is computed from its name, so that the model is another one; both containers must still agree.
+    // A weight is computed from its name, so the model is a different one; both containers must still agree.
     let folder = tempfile::tempdir().expect("a temporary folder");
     let gguf = tempfile::tempdir().expect("a temporary folder");
     let logits = [
@@ -70,7 +70,7 @@ fn folders_may_have_a_tensor_of_all_experts() {
     assert!(error < BOUND, "NMSE {error:e}");
 }
 
-/// What is said when a changed model is opened, or reads its first tokens.
+/// The error when a changed model is opened, or reads its first tokens.
 fn complaint(change: impl FnOnce(&mut Fixture)) -> String {
     complaint_of("qwen3moe", change)
 }

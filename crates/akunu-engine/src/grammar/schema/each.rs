@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// Keywords whose members are schemas with names of their own.
+/// Keywords whose members are named schemas.
 const NAMED: [&str; 5] = [
     "properties",
     "patternProperties",
@@ -10,7 +10,7 @@ const NAMED: [&str; 5] = [
     "definitions",
     "dependentSchemas",
 ];
-/// Keywords whose values are no schemas.
+/// Keywords whose values are not schemas.
 const DATA: [&str; 4] = ["enum", "const", "default", "examples"];
 
 /// Changes a schema that is an object, and all within it.
