@@ -122,7 +122,7 @@ impl Model {
                 let turned = attention.turned_dim();
                 if !(2..=head_dim).contains(&turned) || !turned.is_multiple_of(2) {
                     let found = format!("{turned} of {head_dim}");
-                    let wanted = "an even number, at most those of a head";
+                    let wanted = "an even number, from 2 to those of a head";
                     return Err(file.invalid("elements of a head that turn", found, wanted));
                 }
             }

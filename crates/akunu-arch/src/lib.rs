@@ -27,6 +27,7 @@ pub use encoder_use::EncoderUse;
 pub use error::ArchError;
 pub use ffn::{
     Activation, Dense, ExpertLinear, Experts, Ffn, Gated, Gating, Groups, Router, SharedExpert,
+    SharedWeight,
 };
 pub use layer::{
     Attention, BlockNorms, Cross, HeadNorms, Layer, LayerNorms, Mixer, Norm, NormKind, RowNorms,

@@ -1,16 +1,15 @@
 //! The parts that architectures are made of, with the names of their weights. Llama, Qwen, Gemma and their like share
 //! these names; `akunu-gguf` maps those of GGUF files and of Hugging Face to them.
 
+mod attention;
 mod encoder;
 mod experts;
-mod optional;
+mod norms;
 
 use crate::error::ArchError;
 use crate::ffn::{Activation, Ffn, Gated};
 use crate::file::{ModelFile, WindowPattern, keys};
-use crate::layer::{
-    Attention, BlockNorms, HeadNorms, Layer, LayerNorms, Mixer, Norm, NormKind, RowNorms,
-};
+use crate::layer::{Attention, Layer, LayerNorms, Mixer, Norm, NormKind};
 use crate::linear::Linear;
 use crate::model::{Embedding, Logits, Model, Output};
 use crate::rope::Rope;
@@ -160,43 +159,6 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Scores of each head that have no value.
-    pub fn sinks(&self, at: usize) -> NamedVector {
-        NamedVector::new(in_layer(at, "attention.sinks"), 1, self.heads[at])
-    }
-
-    /// Norms of the heads of queries and keys.
-    pub fn head_norms(&self, at: usize) -> HeadNorms {
-        let norm = |part: &str| NamedVector {
-            plus: self.norm_plus,
-            ..NamedVector::new(
-                in_layer(at, &format!("attention.{part}_norm.weight")),
-                1,
-                self.head_dim,
-            )
-        };
-        HeadNorms {
-            q: norm("q"),
-            k: norm("k"),
-            eps: self.eps,
-        }
-    }
-
-    /// Norms of all queries and all keys of a token.
-    pub fn row_norms(&self, at: usize) -> RowNorms {
-        let (heads, kv_heads) = (self.heads[at], self.kv_heads[at]);
-        let norm = |part: &str, n_heads: u32| {
-            let name = in_layer(at, &format!("attention.{part}_norm"));
-            let mut norm = self.norm(name);
-            norm.weight.cols = n_heads * self.head_dim;
-            norm
-        };
-        RowNorms {
-            q: norm("q", heads),
-            k: norm("k", kv_heads),
-        }
-    }
-
     /// A feed-forward block with a gate.
     pub fn gated(&self, at: usize, activation: Activation) -> Gated {
         let (width, dim) = (self.ffn[at], self.dim);
@@ -209,31 +171,6 @@ impl<'a> Parts<'a> {
             up: linear("up", width, dim),
             down: linear("down", dim, width),
         }
-    }
-
-    /// Norms of what the blocks read.
-    pub fn input_norms(&self, at: usize) -> LayerNorms {
-        self.input_norms_by(at, "ffn_norm")
-    }
-
-    /// The same, where the one of the feed-forward block has this name.
-    fn input_norms_by(&self, at: usize, ffn_norm: &str) -> LayerNorms {
-        let of = |name: &str| BlockNorms {
-            input: Some(self.norm(in_layer(at, name))),
-            ..BlockNorms::NONE
-        };
-        LayerNorms {
-            mixer: of("attention_norm"),
-            ffn: of(ffn_norm),
-        }
-    }
-
-    /// Norms of what the blocks read, and of what they give.
-    pub fn sandwich_norms(&self, at: usize) -> LayerNorms {
-        let LayerNorms { mut mixer, mut ffn } = self.input_norms(at);
-        mixer.output = Some(self.norm(in_layer(at, "post_attention_norm")));
-        ffn.output = Some(self.norm(in_layer(at, "post_ffn_norm")));
-        LayerNorms { mixer, ffn }
     }
 
     /// A norm by the root mean square.
@@ -300,6 +237,15 @@ impl Layer {
             cross: None,
             ffn,
             norms,
+            is_parallel: false,
+        }
+    }
+
+    /// The same layer, whose blocks read the same.
+    pub(crate) fn parallel(self) -> Layer {
+        Layer {
+            is_parallel: true,
+            ..self
         }
     }
 }

@@ -25,7 +25,12 @@ pub const DIM: Key = Key::new(&["embedding_length"], &["hidden_size", "n_embd"])
 /// A model of nothing but experts may say only theirs.
 pub const FFN: Key = Key::new(
     &["feed_forward_length", "expert_feed_forward_length"],
-    &["intermediate_size", "n_inner", "moe_intermediate_size"],
+    &[
+        "prefix_dense_intermediate_size",
+        "intermediate_size",
+        "n_inner",
+        "moe_intermediate_size",
+    ],
 );
 pub const HEADS: Key = Key::new(
     &["attention.head_count"],
