@@ -609,8 +609,9 @@ struct Row {
     // Slots of other branches of its tree: with bit i, it does not see slot `length - 1 - i`. Bits 0, its own slot,
     // and 31 are never set.
     uint32_t hidden;
-    // Unused, zero.
-    uint32_t _pad0;
+    // Blocks of states: the one that it goes on from in the low half, the one that it leaves its own in in the high
+    // half; [`Row::NO_STATE`] for a state of zeros, or where nothing is left. Models without states ignore it.
+    uint32_t states;
 };
 static_assert(sizeof(Row) == 32, "Row is 32 bytes");
 
@@ -1182,7 +1183,7 @@ static_assert(offsetof(Row, length) == 12, "Row.length is at 12");
 static_assert(offsetof(Row, step) == 16, "Row.step is at 16");
 static_assert(offsetof(Row, flags) == 20, "Row.flags is at 20");
 static_assert(offsetof(Row, hidden) == 24, "Row.hidden is at 24");
-static_assert(offsetof(Row, _pad0) == 28, "Row._pad0 is at 28");
+static_assert(offsetof(Row, states) == 28, "Row.states is at 28");
 static_assert(offsetof(SamplingRule, temperature) == 0, "SamplingRule.temperature is at 0");
 static_assert(offsetof(SamplingRule, dynamic_range) == 4, "SamplingRule.dynamic_range is at 4");
 static_assert(offsetof(SamplingRule, dynamic_exponent) == 8, "SamplingRule.dynamic_exponent is at 8");

@@ -1,6 +1,6 @@
 // advance_rows: records the token of each active row and moves the row on by one
 //
-//     chosen[step % max_steps][r] = tokens[r];   position, slot, length, step += 1
+//     chosen[step % max_steps][r] = tokens[r];   position, slot, length, step += 1;   from = to
 //
 // Without a record (max_steps = 0) the rows only move on.
 //
@@ -32,4 +32,6 @@ kernel void advance_rows(
     row.slot += 1;
     row.length += 1;
     row.step += 1;
+    // The next token goes on from the state that this one left.
+    row.states = row.states >> 16 | (row.states & 0xffff0000);
 }

@@ -33,6 +33,7 @@ mod input;
 mod logits;
 mod norm;
 mod product;
+mod state;
 mod texts;
 
 pub use self::cache::{Attend, RopeStore, Shift};
@@ -42,6 +43,9 @@ pub use self::input::{AddLearned, Embed};
 pub use self::logits::{Choose, Gather, KeepLogits, Mask, Score, Softcap, SpeechRules};
 pub use self::norm::{AddNorm, LayerNorm, Norm};
 pub use self::product::{Convolve, Product, ScaleRows};
+pub use self::state::{
+    ConvForm, DeltaRule, GateOrder, GatedNorm, HeadOrder, ShortConv, SplitHeads, Ssd, StatePool,
+};
 pub use self::texts::{AttendRows, Mean, Rope};
 
 /// An operation of a program, on rows.

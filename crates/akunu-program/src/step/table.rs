@@ -340,14 +340,7 @@ impl RowTable {
         }
         let singles = &mut self.rows[..self.n_singles as usize];
         for row in singles.iter_mut().filter(|row| row.is_active()) {
-            for field in [
-                &mut row.position,
-                &mut row.slot,
-                &mut row.length,
-                &mut row.step,
-            ] {
-                *field += steps;
-            }
+            row.advance(steps);
         }
     }
 

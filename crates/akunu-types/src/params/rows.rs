@@ -23,12 +23,15 @@ shared_struct! {
         /// Slots of other branches of its tree: with bit i, it does not see slot `length - 1 - i`. Bits 0, its own slot,
         /// and 31 are never set.
         24 => hidden: u32,
-        /// Unused, zero.
-        28 => _pad0: u32,
+        /// Blocks of states: the one that it goes on from in the low half, the one that it leaves its own in in the high
+        /// half; [`Row::NO_STATE`] for a state of zeros, or where nothing is left. Models without states ignore it.
+        28 => states: u32,
     }
 }
 
 impl Row {
+    /// No block of a state.
+    pub const NO_STATE: u16 = u16::MAX;
     /// The flag of a row that takes part.
     pub const ACTIVE: u32 = 1;
     /// The flag of a row whose attention is rounded as that of a single row, also beside others of its sequence.
@@ -46,7 +49,7 @@ impl Row {
             step: 0,
             flags: Row::ACTIVE,
             hidden: 0,
-            _pad0: 0,
+            states: u32::MAX,
         }
     }
 
@@ -66,6 +69,38 @@ impl Row {
             length,
             ..Row::at(sequence, position)
         }
+    }
+
+    /// The same row, which goes on from one state and leaves its own in a block.
+    pub const fn with_states(self, from: u16, to: u16) -> Row {
+        let states = from as u32 | (to as u32) << 16;
+        Row { states, ..self }
+    }
+
+    /// The block of the state that it goes on from, if it is not the first of its sequence.
+    pub const fn state_from(&self) -> Option<u32> {
+        Row::block(self.states & 0xffff)
+    }
+
+    /// The block that it leaves its state in, if it does.
+    pub const fn state_to(&self) -> Option<u32> {
+        Row::block(self.states >> 16)
+    }
+
+    const fn block(number: u32) -> Option<u32> {
+        if number == Row::NO_STATE as u32 {
+            return None;
+        }
+        Some(number)
+    }
+
+    /// Moves on by as many tokens of its sequence, of which the next goes on from the block that this one left.
+    pub const fn advance(&mut self, tokens: u32) {
+        self.position += tokens;
+        self.slot += tokens;
+        self.length += tokens;
+        self.step += tokens;
+        self.states = self.states >> 16 | self.states & 0xffff_0000;
     }
 
     /// The same row, of the second text of a pair.

@@ -28,9 +28,6 @@ pub(crate) fn advance_rows(call: &Call, part: &mut Part) {
         if let Some(round) = row.step.checked_rem(p.max_steps) {
             chosen[round as usize * stride + at] = token;
         }
-        row.position += 1;
-        row.slot += 1;
-        row.length += 1;
-        row.step += 1;
+        row.advance(1);
     }
 }

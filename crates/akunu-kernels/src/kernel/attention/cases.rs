@@ -19,7 +19,7 @@ const IDLE: Row = Row {
     step: 0,
     flags: 0,
     hidden: u32::MAX,
-    _pad0: u32::MAX,
+    states: u32::MAX,
 };
 
 /// One attention: pages of 32 slots, rows that lie compactly, and no constant, unless told otherwise.

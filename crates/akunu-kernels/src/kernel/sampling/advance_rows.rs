@@ -65,10 +65,7 @@ fn twin(t: &mut Twin) {
         if let Some(round) = row.step.checked_rem(p.max_steps) {
             chosen[(round * p.chosen_stride) as usize + index] = tokens[index];
         }
-        row.position += 1;
-        row.slot += 1;
-        row.length += 1;
-        row.step += 1;
+        row.advance(1);
     }
 }
 
@@ -100,7 +97,7 @@ fn case(label: &str, n_rows: u32, chosen_stride: u32, max_steps: u32) -> Case {
         length: 3 * index + 2,
         step: index * 5 % (3 * max_steps + 2),
         flags: if index % 3 == 1 { 0 } else { Row::ACTIVE },
-        ..Row::at(index, 1000 + index)
+        ..Row::at(index, 1000 + index).with_states(index as u16, 3 * index as u16)
     };
     let rows: Vec<Row> = (0..n_rows).map(row).collect();
     let tokens: Vec<u32> = (0..n_rows).map(|_| rng.below(50_000)).collect();
