@@ -71,7 +71,8 @@ impl<const N: usize> Job<'_, '_, N> {
                     for (vector, at) in batch.iter_mut().zip(at.clone()) {
                         *vector = x.get(at);
                     }
-                    self.gemv.rows(rows, group, &batch[..results.len()])
+                    self.gemv
+                        .rows(rows, (group, 0..ROWS), &batch[..results.len()])
                 }
             });
             store_dots(
