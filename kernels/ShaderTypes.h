@@ -812,6 +812,27 @@ struct WeighParams {
 };
 static_assert(sizeof(WeighParams) == 32, "WeighParams is 32 bytes");
 
+// A causal convolution of each channel over the last tokens of its sequence.
+struct ShortConvParams {
+    // Number of rows.
+    uint32_t n_rows;
+    // Elements from one row of x to the next.
+    uint32_t stride;
+    // Channels.
+    uint32_t width;
+    // Tokens that a result depends on, 2 to 4.
+    uint32_t taps;
+    // Blocks of states, at most 65535.
+    uint32_t n_blocks;
+    // 0: silu of the sum; 1: x is b, c and x, and the sum of b * x is multiplied by c.
+    uint32_t gated;
+    // Whether a bias is added.
+    uint32_t has_bias;
+    // Unused, zero.
+    uint32_t _pad0;
+};
+static_assert(sizeof(ShortConvParams) == 32, "ShortConvParams is 32 bytes");
+
 // ---- Quantised blocks ----
 
 // 4 bits: `d * (nibble - 8)`. Value j is the low nibble of `qs[j]`, value j + 16 the high one.
@@ -1264,6 +1285,14 @@ static_assert(offsetof(WeighParams, sigmoid) == 16, "WeighParams.sigmoid is at 1
 static_assert(offsetof(WeighParams, _pad0) == 20, "WeighParams._pad0 is at 20");
 static_assert(offsetof(WeighParams, _pad1) == 24, "WeighParams._pad1 is at 24");
 static_assert(offsetof(WeighParams, _pad2) == 28, "WeighParams._pad2 is at 28");
+static_assert(offsetof(ShortConvParams, n_rows) == 0, "ShortConvParams.n_rows is at 0");
+static_assert(offsetof(ShortConvParams, stride) == 4, "ShortConvParams.stride is at 4");
+static_assert(offsetof(ShortConvParams, width) == 8, "ShortConvParams.width is at 8");
+static_assert(offsetof(ShortConvParams, taps) == 12, "ShortConvParams.taps is at 12");
+static_assert(offsetof(ShortConvParams, n_blocks) == 16, "ShortConvParams.n_blocks is at 16");
+static_assert(offsetof(ShortConvParams, gated) == 20, "ShortConvParams.gated is at 20");
+static_assert(offsetof(ShortConvParams, has_bias) == 24, "ShortConvParams.has_bias is at 24");
+static_assert(offsetof(ShortConvParams, _pad0) == 28, "ShortConvParams._pad0 is at 28");
 static_assert(offsetof(block_q4_0, d) == 0, "block_q4_0.d is at 0");
 static_assert(offsetof(block_q4_0, qs) == 2, "block_q4_0.qs is at 2");
 static_assert(offsetof(block_q4_1, d) == 0, "block_q4_1.d is at 0");

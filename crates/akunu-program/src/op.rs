@@ -70,6 +70,7 @@ pub enum Op {
     ExpertGate(ExpertGate),
     ExpertDown(ExpertDown),
     Weigh(Weigh),
+    ShortConv(ShortConv),
     Rope(Rope),
     RopeStore(RopeStore),
     Attend(Attend),

@@ -23,6 +23,7 @@ impl Lowering<'_> {
             Op::ExpertGate(gate) => self.expert_gate(gate),
             Op::ExpertDown(down) => self.expert_down(down),
             Op::Weigh(weigh) => self.weigh(weigh),
+            Op::ShortConv(conv) => self.short_conv(conv),
             Op::Rope(rope) => self.rope(rope),
             Op::AttendRows(attend) => self.attend_rows(attend),
             Op::Mean(mean) => self.mean(mean),
