@@ -2,7 +2,7 @@
 //
 //     q = rope(q / rms(q) * q_norm),  k_pages[slot] = rope(k / rms(k) * k_norm),  v_pages[slot] = v
 //
-// for each active row; pairs are (d, d + head_dim / 2), rows and slots as in rope_store.metal.
+// for each active row; pairs are (d, d + turned_dim / 2), rows and slots as in rope_store.metal.
 //
 // Launch:  one threadgroup a head (x) and row (y), a thread for each pair, in whole SIMD groups. The
 //          threadgroup of query head h also serves key and value head h where there is one.

@@ -1,12 +1,14 @@
 //! The architectures, a file each, named as GGUF's `general.architecture`: a function from a model's description to its
 //! layers.
 
+mod bailingmoe2;
 mod bert;
 mod dots1;
 mod ernie4_5_moe;
 mod gemma;
 mod gemma2;
 mod gemma3;
+mod glm4moe;
 mod gpt_oss;
 mod granite;
 mod granitemoe;
@@ -45,6 +47,8 @@ pub const ALL: &[Architecture] = &[
     granitemoe::ARCH,
     ernie4_5_moe::ARCH,
     dots1::ARCH,
+    glm4moe::ARCH,
+    bailingmoe2::ARCH,
     gpt_oss::ARCH,
     olmoe::ARCH,
     bert::ARCH,

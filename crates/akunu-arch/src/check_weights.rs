@@ -18,8 +18,11 @@ impl Model {
             names: HashSet::new(),
         };
         self.bind(&mut check)?;
-        // An encoder's file may have heads for tasks that we do not run.
-        let is_used = |name: &str| !self.is_encoder() || name.starts_with("layers.");
+        // An encoder's file may have heads for tasks that we do not run, a decoder's blocks that guess further tokens.
+        let is_used = |name: &str| match layer_of(name) {
+            Some(layer) => layer < self.layers.len(),
+            None => !self.is_encoder(),
+        };
         let is_left_out =
             |name: &str| name.ends_with(".bias") && is_used(name) && !check.names.contains(name);
         match store.iter().find(|weight| is_left_out(weight.name)) {
@@ -33,6 +36,12 @@ impl Model {
             }),
         }
     }
+}
+
+/// The layer that has a weight of this name.
+fn layer_of(name: &str) -> Option<usize> {
+    let (number, _) = name.strip_prefix("layers.")?.split_once('.')?;
+    number.parse().ok()
 }
 
 /// Looks for weights in a file.

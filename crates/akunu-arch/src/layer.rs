@@ -77,6 +77,12 @@ impl<M, V> Attention<M, V> {
         self.heads * self.head_dim
     }
 
+    /// Elements of a head that turn, from its first on.
+    pub fn turned_dim(&self) -> u32 {
+        let turned = self.rope.and_then(|rope| rope.turned_dim);
+        turned.unwrap_or(self.head_dim)
+    }
+
     /// Elements of the keys, or of the values, of a token.
     pub fn kv_dim(&self) -> u32 {
         self.kv_heads * self.head_dim
@@ -201,6 +207,9 @@ impl<M, V> fmt::Display for Layer<M, V> {
         match attention.rope {
             Some(rope) => write!(f, ", RoPE {}", rope.theta)?,
             None => write!(f, ", no RoPE")?,
+        }
+        if attention.turned_dim() < attention.head_dim {
+            write!(f, " of {}", attention.turned_dim())?;
         }
         if let Some(window) = attention.window {
             write!(f, ", window {window}")?;

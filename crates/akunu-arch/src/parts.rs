@@ -3,6 +3,7 @@
 
 mod encoder;
 mod experts;
+mod optional;
 
 use crate::error::ArchError;
 use crate::ffn::{Activation, Ffn, Gated};
@@ -54,7 +55,9 @@ impl<'a> Parts<'a> {
         pattern: WindowPattern,
         local_base: Option<f32>,
     ) -> Result<Parts<'a>, ArchError> {
-        let n_layers = file.required(keys::LAYERS)?;
+        // The blocks that guess further tokens are the last ones; `config.json` does not count them.
+        let n_guessing = file.u32(keys::GUESSING_LAYERS)?.unwrap_or(0);
+        let n_layers = file.required(keys::LAYERS)?.saturating_sub(n_guessing);
         file.check_size("layers", n_layers, 1 << 12)?;
         let n_layers = n_layers as usize;
         let of_layers = |key| {
@@ -96,8 +99,8 @@ impl<'a> Parts<'a> {
             ffn,
             vocab_size,
             windows: file.windows(pattern, n_layers)?,
-            rope: file.rope()?,
-            local_rope: file.local_rope(local_base)?,
+            rope: file.rope(head_dim)?,
+            local_rope: file.local_rope(head_dim, local_base)?,
         })
     }
 
@@ -214,7 +217,7 @@ impl<'a> Parts<'a> {
     }
 
     /// The same, where the one of the feed-forward block has this name.
-    pub fn input_norms_by(&self, at: usize, ffn_norm: &str) -> LayerNorms {
+    fn input_norms_by(&self, at: usize, ffn_norm: &str) -> LayerNorms {
         let of = |name: &str| BlockNorms {
             input: Some(self.norm(in_layer(at, name))),
             ..BlockNorms::NONE

@@ -558,6 +558,7 @@ fn rope(attention: &Attention<Weight, Slice>, divisors: Slice) -> Rope {
         pairing: pairing(attention),
         theta: attention.rope.map_or(1.0, |rope| rope.theta),
         freq_scale: attention.rope.map_or(1.0, |rope| rope.freq_scale),
+        turned_dim: attention.turned_dim(),
         divisors,
     }
 }

@@ -94,6 +94,10 @@ pub enum Error {
         /// As many were wanted.
         found: usize,
     },
+    /// The system has no thread for a reply.
+    #[cfg(feature = "async")]
+    #[error("the system gives no thread for the reply: {0}")]
+    NoThread(#[source] std::io::Error),
     /// A reply was requested, but there is no question.
     #[error("there is no question to answer")]
     NothingAsked,

@@ -49,6 +49,8 @@ impl Error {
             Error::Fetch(_) => ErrorKind::Download,
             #[cfg(feature = "speech")]
             Error::Audio(_) => ErrorKind::Other,
+            #[cfg(feature = "async")]
+            Error::NoThread(_) => ErrorKind::Other,
             Error::ChatFile { .. } => ErrorKind::Other,
             Error::ManyLabels { .. } => ErrorKind::UnsupportedModel,
             Error::TextTooLong { .. } => ErrorKind::ContextFull,

@@ -14,6 +14,8 @@ mod model;
 mod reply;
 mod reranker;
 mod sampling;
+#[cfg(feature = "async")]
+mod stream;
 mod together;
 #[cfg(feature = "speech")]
 mod transcriber;
@@ -47,6 +49,8 @@ pub use model::Model;
 pub use reply::{Reply, ReplyStats};
 pub use reranker::{Ranking, Reranker};
 pub use sampling::{careful_sampling, chat_sampling, random_seed};
+#[cfg(feature = "async")]
+pub use stream::{ChatBack, ReplyStream};
 pub use together::Answered;
 #[cfg(feature = "speech")]
 pub use transcriber::{Cue, Segment, TranscribeOptions, Transcriber, Transcription};

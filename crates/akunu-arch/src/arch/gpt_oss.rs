@@ -25,11 +25,6 @@ fn model(file: &ModelFile) -> Result<Model, ArchError> {
     }
     let parts = Parts::read(file, WindowPattern::AllButEvery { period: 2 }, None)?;
     let experts = ExpertParts::read(&parts, ROUTING)?;
-    // In GGUF files the norm before the experts is called `post_attention_norm`.
-    let ffn_norm = match file.config() {
-        Some(_) => "ffn_norm",
-        None => "post_attention_norm",
-    };
     Ok(parts.decoder(|at| {
         let plain = parts.attention(at).with_qkv_bias();
         let attention = Attention {
@@ -42,7 +37,7 @@ fn model(file: &ModelFile) -> Result<Model, ArchError> {
             activation: Activation::SwigluOai,
             ..experts.with_biases()
         });
-        Layer::new(attention, ffn, parts.input_norms_by(at, ffn_norm))
+        Layer::new(attention, ffn, parts.input_norms_after_attention(at))
     }))
 }
 

@@ -53,6 +53,8 @@ const SCALE: Key = Key::new(&["expert_weights_scale"], &["routed_scaling_factor"
 const GROUPS: Key = Key::new(&["expert_group_count"], &["n_group"]);
 const GROUPS_USED: Key = Key::new(&["expert_group_used_count"], &["topk_group"]);
 const GATING: &str = "expert_gating_func";
+/// The same in `config.json`.
+const GATING_NAMES: [&str; 3] = ["score_function", "scoring_func", "expert_selection_fn"];
 /// Layers without experts, by number.
 const DENSE_LAYERS: &str = "mlp_only_layers";
 
@@ -145,6 +147,16 @@ impl<'a> ExpertParts<'a> {
         }
     }
 
+    /// The same where some files have a bias for the choice.
+    pub fn ffn_with_bias_found(&self, at: usize) -> Ffn {
+        let name = selection_bias(at);
+        let has_bias = self.parts.file.store.tensor(&name).is_some();
+        self.ffn(at, |experts| match has_bias {
+            true => experts.with_selection_bias(at),
+            false => experts,
+        })
+    }
+
     /// Experts with a SiLU gate, and one of all tokens if the file has one.
     fn experts(&self, at: usize) -> Experts {
         let (dim, width) = (self.parts.dim, self.width);
@@ -229,8 +241,17 @@ impl ModelFile<'_> {
 }
 
 impl Parts<'_> {
-    /// How a GGUF file says that logits become weights.
+    /// How the file says that logits become weights.
     fn gating(&self) -> Result<Option<Gating>, ArchError> {
+        if let Some(config) = self.file.config() {
+            let name = config.first(&GATING_NAMES, |key| config.string(key))?;
+            return match name {
+                None => Ok(None),
+                Some("softmax") => Ok(Some(Gating::Softmax)),
+                Some("sigmoid") => Ok(Some(Gating::Sigmoid)),
+                Some(other) => Err(self.file.unsupported(format!("the router's `{other}`"))),
+            };
+        }
         let gating = self.file.u32(Key::new(&[GATING], &[]))?;
         let gating = gating.filter(|&number| number != 0);
         gating.map_or(Ok(None), |number| match number {
@@ -262,11 +283,15 @@ impl Parts<'_> {
     }
 }
 
+/// The name of the bias for the choice.
+fn selection_bias(at: usize) -> String {
+    in_layer(at, "ffn.selection_bias")
+}
+
 impl Experts {
     /// The same with a bias for the choice.
     pub(crate) fn with_selection_bias(mut self, at: usize) -> Experts {
-        let name = in_layer(at, "ffn.selection_bias");
-        self.router.bias = Some(NamedVector::new(name, 1, self.count));
+        self.router.bias = Some(NamedVector::new(selection_bias(at), 1, self.count));
         self
     }
 

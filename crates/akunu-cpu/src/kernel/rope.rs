@@ -10,7 +10,7 @@
 //!
 //! Rows may be of any sequence; idle ones are left alone. Parts share the heads of one row, and the rows of many.
 
-use akunu_kernels::kernel::rope::{Frequencies, head_norm_rope_neox_store, rope_store};
+use akunu_kernels::kernel::rope::{Frequencies, head_norm_rope_neox_store, rope_store, turned_dim};
 use std::ops::Range;
 
 use akunu_kernels::kernel::pages::Pages;
@@ -116,6 +116,7 @@ pub(super) fn frequencies<'a>(
         theta,
         scale,
         head_dim,
+        turned_dim: turned_dim(call.args.constants, head_dim as u32) as usize,
     }
 }
 
@@ -254,7 +255,7 @@ fn rotate_neighbours<L: Lanes>(head: &mut [f32], Turn { cosines, sines, .. }: Tu
     }
 }
 
-/// `a, b = a * cosine - b * sine, a * sine + b * cosine` for the two halves of the head.
+/// `a, b = a * cosine - b * sine, a * sine + b * cosine` for the two halves of what turns of the head.
 #[inline(always)]
 fn rotate_halves<L: Lanes>(head: &mut [f32], Turn { cosines, sines, .. }: Turn) {
     let n = cosines.len();

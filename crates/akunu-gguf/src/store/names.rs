@@ -54,6 +54,7 @@ const MODULES: &[Module] = &[
         "token_embd",
         &[
             Always("embed_tokens"),
+            Always("word_embeddings"),
             Always("embeddings.word_embeddings"),
             Always("embeddings.tok_embeddings"),
         ],
@@ -135,6 +136,7 @@ const MODULES: &[Module] = &[
         "blk.{}.attn_qkv",
         &[
             Always("layers.{}.self_attn.qkv_proj"),
+            Always("layers.{}.attention.query_key_value"),
             Always("encoder.layers.{}.attn.Wqkv"),
             Always("layers.{}.attn.Wqkv"),
         ],
@@ -144,6 +146,7 @@ const MODULES: &[Module] = &[
         "blk.{}.attn_output",
         &[
             Always("layers.{}.self_attn.o_proj"),
+            Always("layers.{}.attention.dense"),
             Always("encoder.layer.{}.attention.output.dense"),
             Always("encoder.layer.{}.attention.attn.o"),
             Always("encoder.layers.{}.attn.out_proj"),
@@ -153,12 +156,20 @@ const MODULES: &[Module] = &[
     module(
         "layers.{}.attention.q_norm",
         "blk.{}.attn_q_norm",
-        &[Always("layers.{}.self_attn.q_norm")],
+        &[
+            Always("layers.{}.self_attn.q_norm"),
+            Always("layers.{}.self_attn.query_layernorm"),
+            Always("layers.{}.attention.query_layernorm"),
+        ],
     ),
     module(
         "layers.{}.attention.k_norm",
         "blk.{}.attn_k_norm",
-        &[Always("layers.{}.self_attn.k_norm")],
+        &[
+            Always("layers.{}.self_attn.k_norm"),
+            Always("layers.{}.self_attn.key_layernorm"),
+            Always("layers.{}.attention.key_layernorm"),
+        ],
     ),
     module(
         "layers.{}.post_attention_norm",

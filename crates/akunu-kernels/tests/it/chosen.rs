@@ -155,6 +155,7 @@ fn rope(pairing: Pairing) -> Rope {
         pairing,
         theta: 1e4,
         freq_scale: 1.0,
+        turned_dim: HEADS.head_dim,
         divisors: at(13),
     }
 }

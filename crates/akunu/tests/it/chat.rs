@@ -5,13 +5,7 @@ use akunu::{
     ErrorKind, GenerateOptions, Message, Model, Sampling, SessionOptions, StopReason,
 };
 
-fn smollm2() -> Model {
-    Model::open(akunu_assets::path(
-        "smollm2",
-        "SmolLM2-135M-Instruct.Q4_1.gguf",
-    ))
-    .unwrap()
-}
+use crate::smollm2;
 
 /// The same every time.
 fn fixed() -> ChatOptions {

@@ -57,3 +57,13 @@ fn texts_are_compared() {
         "{said}"
     );
 }
+
+/// Some replies are read, some left at once or in between, and every conversation goes on afterwards.
+#[test]
+fn conversations_are_tasks() {
+    let said = run("stream", &["10"]);
+    let numbers = said.split(|c: char| !c.is_ascii_digit());
+    let numbers: Vec<u32> = numbers.filter_map(|n| n.parse().ok()).collect();
+    assert_eq!(numbers.iter().sum::<u32>(), 10, "{said}");
+    assert!(numbers[1] > 0, "{said}");
+}

@@ -7,4 +7,11 @@ mod embedder;
 mod examples;
 #[path = "../../../akunu-engine/tests/support/random_whisper.rs"]
 mod random_whisper;
+mod stream;
 mod transcriber;
+
+/// A small model for conversations.
+fn smollm2() -> akunu::Model {
+    let path = akunu_assets::path("smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf");
+    akunu::Model::open(path).unwrap()
+}

@@ -122,6 +122,18 @@ fn dots1() {
     agrees("dots1");
 }
 
+/// Half of a head turns; biases of q, k and v; groups of experts.
+#[test]
+fn glm4moe() {
+    agrees("glm4moe");
+}
+
+/// Three quarters of a head turn; q, k and v in one tensor; groups of experts.
+#[test]
+fn bailingmoe2() {
+    agrees("bailingmoe2");
+}
+
 /// Norms of all queries and all keys of a token.
 #[test]
 fn olmoe() {

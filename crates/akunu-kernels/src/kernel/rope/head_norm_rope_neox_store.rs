@@ -50,7 +50,7 @@ impl<T: Copy> Buffers<T> {
 pub const ROW: KernelRow = KernelRow {
     name: ("head_norm_rope_neox_store_f16", ""),
     source: "head_norm_rope_neox_store",
-    constants: &[Constant::FreqTable, Constant::KvQ8],
+    constants: &[Constant::FreqTable, Constant::TurnedDim, Constant::KvQ8],
     launch,
     twin,
     cases: |_| cases(),
