@@ -33,7 +33,7 @@ pub use sampling::{
     ArgmaxParams, ArgmaxPartialParams, DrawParams, GrammarBitmaskParams, PenaltiesParams,
     SpeechRulesParams, TokenScoresParams,
 };
-pub use state::ShortConvParams;
+pub use state::{DeltaRuleParams, GatedNormParams, ShortConvParams, SplitHeadsParams};
 
 use crate::layout::{SharedStruct, StructLayout};
 
@@ -74,6 +74,9 @@ pub const ALL: &[StructLayout] = &[
     ExpertParams::LAYOUT,
     WeighParams::LAYOUT,
     ShortConvParams::LAYOUT,
+    DeltaRuleParams::LAYOUT,
+    GatedNormParams::LAYOUT,
+    SplitHeadsParams::LAYOUT,
 ];
 
 #[cfg(test)]

@@ -1,9 +1,13 @@
 //! Layers with a state: rows of a sequence that go on from each other. Parts share what is independent: channels, heads,
 //! elements of values. A part takes its piece of a state through all rows of a sequence, and is alone with it.
 
+mod delta_rule;
+mod gated_norm;
 mod short_conv;
 mod walk;
 
+pub(crate) use self::delta_rule::DeltaRule;
+pub(crate) use self::gated_norm::{GatedNorm, split_heads};
 pub(crate) use self::short_conv::ShortConv;
 use crate::simd::Lanes;
 

@@ -9,7 +9,10 @@
 //! of the sequence overwrites need not be stored. An idle row stores nothing.
 
 mod awkward;
+pub mod delta_rule;
+pub mod gated_norm;
 pub mod short_conv;
+pub mod split_heads;
 
 use akunu_types::params::Row;
 

@@ -32,6 +32,12 @@ impl Walk<'_> {
         before.is_none_or(|row| row.sequence != self.rows[at].sequence)
     }
 
+    /// The first rows of all sequences.
+    pub fn leaders(&self) -> Vec<usize> {
+        let is_first = |&at: &usize| self.rows[at].is_active() && self.leads(at);
+        (0..self.rows.len()).filter(is_first).collect()
+    }
+
     /// The next active row of the same sequence.
     pub fn next(&self, at: usize) -> Option<usize> {
         let mut behind = (at + 1..self.rows.len()).filter(|&at| self.rows[at].is_active());
