@@ -10,7 +10,7 @@ use akunu_kernels::weight::WeightLayout;
 use akunu_kernels::{KernelId, Plan};
 use akunu_program::{DeviceError, Slice};
 
-use super::experts::{is_of_experts, of_expert};
+use super::expert_stack::{is_of_experts, of_expert};
 use super::select;
 use crate::isa::{Isa, Level};
 use crate::kernel::attention;
@@ -88,10 +88,7 @@ impl Panels {
             let args = row.args(dispatch.params.as_bytes(), &dispatch.constants);
             for &at in weight_bindings(dispatch.kernel, level.isa()) {
                 let slice = dispatch.bindings[at];
-                if !is_of_experts(dispatch.kernel) {
-                    let product = Product::of(&args);
-                    tiles = tiles.max(packed_bytes((level, exact), &product));
-                }
+                tiles = tiles.max(packed_bytes((level, exact), dispatch.kernel, &args));
                 let known = self.find(slice).is_some() || wanted.iter().any(|w| w.weight == slice);
                 if !known && !slice.buffer.writable {
                     let matrices = matrices(dispatch.kernel, at, &args).into_iter().zip(0..);
@@ -182,14 +179,15 @@ impl<'a> Wanted<'a> {
 }
 
 /// Bytes that x takes as a product lays it out.
-fn packed_bytes((level, exact): (Level, bool), product: &Product) -> usize {
+fn packed_bytes(level: (Level, bool), kernel: KernelId, args: &Args) -> usize {
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    {
-        super::gemm::packed_bytes(level, exact, product)
+    match is_of_experts(kernel) {
+        true => super::experts::packed_bytes(level, &Experts::of(args)),
+        false => super::gemm::packed_bytes(level, &Product::of(args)),
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     {
-        let _ = (level, exact, product);
+        let _ = (level, kernel, args);
         0
     }
 }

@@ -10,6 +10,7 @@ use super::activation::Activations;
 use super::batch::BATCH;
 use super::float_gemv::Rows;
 use super::gemv::Gemv;
+use super::vectors::{Origin, Vectors};
 use super::weight::Weight;
 use crate::body::Body;
 use crate::call::Call;
@@ -23,38 +24,10 @@ use crate::place::Place;
 use crate::simd::Lanes;
 use crate::twin;
 
-/// The vectors of a product.
-#[derive(Clone, Copy)]
-struct Vectors<'a> {
-    numbers: &'a [f32],
-    /// How many there are, how long they are, and floats from one to the next.
-    shape: [usize; 3],
-}
-
-impl<'a> Vectors<'a> {
-    fn of(numbers: &'a [f32], product: &Product, stride: usize) -> Vectors<'a> {
-        Vectors {
-            numbers,
-            shape: [product.m as usize, product.k as usize, stride],
-        }
-    }
-
-    fn count(&self) -> usize {
-        self.shape[0]
-    }
-
-    fn get(&self, m: usize) -> &'a [f32] {
-        let [_, len, stride] = self.shape;
-        &self.numbers[m * stride..][..len]
-    }
-}
-
 /// What a thread's quantised activations were made of: q, k and v, or gate and up, have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Quantised {
-    /// The address of the first number.
-    first: usize,
-    shape: [usize; 3],
+    x: Origin,
     quant: Option<Quant>,
 }
 
@@ -87,11 +60,11 @@ pub(crate) fn product(call: &Call, part: &mut Part) {
         Some(numbers) => numbers,
         None => x.read(product.x_len()),
     };
+    let vectors = vectors(x, &product, product.lda as usize);
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    if super::gemm::run(call, part, (&weight, &product), x, y) {
+    if super::gemm::run(call, part, (&weight, &product), &vectors, y) {
         return;
     }
-    let vectors = Vectors::of(x, &product, product.lda as usize);
     let job = Job {
         gemv,
         weight,
@@ -99,8 +72,7 @@ pub(crate) fn product(call: &Call, part: &mut Part) {
         y,
     };
     let x_is = Quantised {
-        first: x.as_ptr().addr(),
-        shape: vectors.shape,
+        x: vectors.origin(),
         quant: job.weight.quant(),
     };
     job.multiply(vectors, Some(x_is), part);
@@ -137,9 +109,14 @@ impl<A: Activation> Body for Gated<A> {
             product,
             y,
         };
-        job.multiply(Vectors::of(&numbers, &product, k), None, part);
+        job.multiply(vectors(&numbers, &product, k), None, part);
         part.kept.get::<Inputs>().gated = numbers;
     }
+}
+
+/// The vectors of a product, `stride` floats apart.
+fn vectors<'a>(numbers: &'a [f32], product: &Product, stride: usize) -> Vectors<'a> {
+    Vectors::rows(numbers, product.m as usize, product.k as usize, stride)
 }
 
 /// A product of a few vectors.

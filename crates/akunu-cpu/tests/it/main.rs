@@ -2,6 +2,7 @@
 
 mod cache;
 mod device;
+mod experts;
 mod numbers;
 mod rows;
 mod table;
