@@ -19,6 +19,7 @@ mod parts;
 mod relative;
 mod rope;
 mod speech;
+mod state;
 mod weights;
 
 pub use active::ActiveWeights;
@@ -42,4 +43,5 @@ pub use parts::{OUTPUT, Parts};
 pub use relative::RelativePositions;
 pub use rope::{Pairing, Rope, RopeFactors};
 pub use speech::{Convolution, SoundEncoder, Speech};
-pub use weights::{Bind, NamedMatrix, NamedVector};
+pub use state::{DeltaNet, HeadOrder, ShortConv, StateSize, Taps};
+pub use weights::{Bind, Change, NamedMatrix, NamedVector};

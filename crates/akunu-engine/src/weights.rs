@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use crate::error::EngineError;
 use crate::loading::Loading;
-use akunu_arch::{Bind, Ffn, Model, NamedMatrix, NamedVector, OUTPUT, Output};
+use akunu_arch::{Bind, Change, Ffn, Model, NamedMatrix, NamedVector, OUTPUT, Output};
 use akunu_gguf::{Data, FileBytes, WeightStore, WeightView, quant};
 use akunu_program::{Buffer, Device, Matrix, SharedBytes, SharedMemory, Slice, Storage, VECTOR};
 use copy::{BINDING_ALIGNMENT, blocks, copy};
@@ -155,7 +155,7 @@ impl Bind for Binder<'_> {
         if weight.times.is_some() || weight.every != [0, 1] {
             return gathered::vector(self.store, weight, self.path, self.device);
         }
-        bind_vector(&view, weight.plus, self.path, &self.parts, self.device)
+        bind_vector(&view, weight.change, self.path, &self.parts, self.device)
     }
 }
 
@@ -279,7 +279,7 @@ fn check_type(view: &WeightView, path: &Path) -> Result<(), EngineError> {
 
 fn bind_vector(
     view: &WeightView,
-    offset: f32,
+    change: Change,
     path: &Path,
     parts: &[Buffer],
     device: &mut dyn Device,
@@ -292,7 +292,7 @@ fn bind_vector(
             why,
         });
     };
-    let in_place = view.dtype == VECTOR && offset == 0.0;
+    let in_place = view.dtype == VECTOR && change == Change::None;
     if in_place && span.offset.is_multiple_of(BINDING_ALIGNMENT) {
         return Ok(Slice {
             buffer: parts[span.part],
@@ -300,7 +300,9 @@ fn bind_vector(
         });
     }
     let mut values = read_vector(view, path)?;
-    values.iter_mut().for_each(|value| *value += offset);
+    values
+        .iter_mut()
+        .for_each(|value| *value = change.of(*value));
     copy(bytemuck::cast_slice(&values), view.name, device)
 }
 

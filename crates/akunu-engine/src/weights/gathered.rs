@@ -82,7 +82,7 @@ pub(super) fn vector(
         let values = read_vector(&view(store, name), path)?;
         let [first, step] = weight.every.map(|n| n as usize);
         let own = values.into_iter().skip(first).step_by(step);
-        Ok(own.map(|value| value + weight.plus).collect())
+        Ok(own.map(|value| weight.change.of(value)).collect())
     };
     let mut values = read(&weight.name)?;
     if let Some(times) = &weight.times {
