@@ -21,6 +21,10 @@ mod rope;
 mod speech;
 mod weights;
 
+/// Model files, which descriptions are read from.
+#[doc(no_inline)]
+pub use akunu_gguf as gguf;
+
 pub use active::ActiveWeights;
 pub use adapter::{adapter_rows, check_adapter};
 pub use architecture::Architecture;

@@ -43,7 +43,7 @@ pub struct GpuDevice<B: Backend> {
     pace: Pace,
     /// Memory for what kernels of one operation leave for each other: programs run one after another and share it.
     scratch: Vec<Buffer>,
-    /// What ends submissions early.
+    /// The flag that ends submissions early.
     stop: Option<Arc<AtomicBool>>,
     /// Why the GPU failed: what its memory holds is unknown from then on.
     lost: Option<String>,

@@ -21,7 +21,7 @@ const FIRST_ROUNDS: u32 = 8;
 const MAX_TIME: Duration = Duration::from_millis(500);
 /// Operations of a part of a round: about half a second on the smallest chip.
 pub(super) const MAX_FLOPS: u64 = 500_000_000_000;
-/// The same where somebody may want to stop: two of them are under way, about a quarter of a second together.
+/// The same for a submission that can be stopped: two parts are under way, about a quarter of a second together.
 pub(super) const STOPPABLE_FLOPS: u64 = MAX_FLOPS / 4;
 
 /// The time of a round, as measured last.

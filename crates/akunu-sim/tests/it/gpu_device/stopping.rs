@@ -1,4 +1,4 @@
-//! Submissions that are told to stop.
+//! Submissions that can be stopped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use super::{Bench, START, after, assert_near};
 /// The command buffers of a chain of 20 rounds on a device that has measured nothing: 8, 8 and 4.
 const CHAIN: u32 = 20;
 
-/// Breaks when a GPU computes a long prompt to its end though nobody waits for it any more.
+/// Breaks when a GPU computes a long prompt to its end after it was cancelled.
 #[test]
 fn a_submission_that_can_stop_has_little_under_way() {
     let mut bench = Bench::new();
@@ -21,7 +21,7 @@ fn a_submission_that_can_stop_has_little_under_way() {
     assert_eq!(
         bench.get(1),
         START,
-        "nobody may stop it: all is told at once"
+        "without a flag, submit waits for nothing"
     );
 
     let mut bench = Bench::new();
@@ -33,7 +33,7 @@ fn a_submission_that_can_stop_has_little_under_way() {
     assert_ne!(
         bench.get(1),
         START,
-        "the first part has ended before the last is told"
+        "the first part has ended before the last is submitted"
     );
     bench.device.wait(ticket).expect("runs");
     assert_eq!(bench.kept().len(), CHAIN as usize, "all rounds ran");
