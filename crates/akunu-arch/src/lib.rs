@@ -22,6 +22,10 @@ mod speech;
 mod state;
 mod weights;
 
+/// Model files, which descriptions are read from.
+#[doc(no_inline)]
+pub use akunu_gguf as gguf;
+
 pub use active::ActiveWeights;
 pub use adapter::{adapter_rows, check_adapter};
 pub use architecture::Architecture;
