@@ -34,7 +34,7 @@ use std::path::Path;
 use crate::architecture::Read;
 use crate::error::ArchError;
 
-pub use crate::architecture::Architecture;
+use crate::architecture::Architecture;
 
 /// Every architecture that can be run, one file of this folder each.
 pub const ALL: &[Architecture] = &[

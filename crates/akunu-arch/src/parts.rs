@@ -22,11 +22,15 @@ pub(crate) const TOKEN_EMBEDDING: &str = "token_embedding.weight";
 /// The weight of the logits. A model with tied embeddings has their product and no weight of this name.
 pub const OUTPUT: &str = "output.weight";
 
-/// The sizes of a model, and the parts of these sizes.
-pub(crate) struct Parts<'a> {
+/// The sizes of a model, and the parts of these sizes: what most architectures share.
+pub struct Parts<'a> {
+    /// The description that they were read from.
     pub file: &'a ModelFile<'a>,
+    /// Width of the residual stream.
     pub dim: u32,
+    /// Layers.
     pub n_layers: usize,
+    /// Positions that the model was trained for.
     pub context_length: u32,
     /// Added under the root of all norms.
     pub eps: f32,
@@ -202,7 +206,7 @@ pub(crate) fn linear(module: String, rows: u32, cols: u32) -> Linear {
 
 impl Linear {
     /// The same product with a bias.
-    pub(crate) fn with_bias(self) -> Linear {
+    pub fn with_bias(self) -> Linear {
         let module = self.weight.name.trim_end_matches(".weight");
         let bias = NamedVector::new(format!("{module}.bias"), 1, self.weight.rows);
         Linear {
@@ -214,7 +218,7 @@ impl Linear {
 
 impl Attention {
     /// The same attention with biases of q, k and v.
-    pub(crate) fn with_qkv_bias(self) -> Attention {
+    pub fn with_qkv_bias(self) -> Attention {
         Attention {
             q: self.q.with_bias(),
             k: self.k.with_bias(),
@@ -226,12 +230,12 @@ impl Attention {
 
 impl Layer {
     /// A layer of attention and a feed-forward block with a gate.
-    pub(crate) fn gated(attention: Attention, ffn: Gated, norms: LayerNorms) -> Layer {
+    pub fn gated(attention: Attention, ffn: Gated, norms: LayerNorms) -> Layer {
         Layer::new(attention, Ffn::Gated(ffn), norms)
     }
 
     /// A layer of attention and a feed-forward block.
-    pub(crate) fn new(attention: Attention, ffn: Ffn, norms: LayerNorms) -> Layer {
+    pub fn new(attention: Attention, ffn: Ffn, norms: LayerNorms) -> Layer {
         Layer {
             mixer: Mixer::Attention(attention),
             cross: None,

@@ -36,7 +36,9 @@ mod text;
 mod weights;
 
 pub use adapter::{Adapter, Adapters};
-pub use akunu_arch::Pooling;
+pub use akunu_arch::{self as arch, Pooling};
+pub use akunu_gguf::StoreError;
+pub use akunu_program::{self as program, DeviceError};
 pub use akunu_types::KvFormat;
 pub use batch::{Batch, BatchEvent, JoinError, MAX_SEQUENCES, Progress, SequenceId};
 pub use cancel::CancelFlag;

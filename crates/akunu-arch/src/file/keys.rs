@@ -2,12 +2,15 @@
 
 /// A key: its names in GGUF metadata, after that of the architecture, and in `config.json`. The first that is there counts.
 #[derive(Clone, Copy)]
-pub(crate) struct Key {
+pub struct Key {
+    /// In GGUF metadata, after the architecture's name and a dot.
     pub gguf: &'static [&'static str],
+    /// In `config.json`.
     pub config: &'static [&'static str],
 }
 
 impl Key {
+    /// A key with these names.
     pub const fn new(gguf: &'static [&'static str], config: &'static [&'static str]) -> Key {
         Key { gguf, config }
     }

@@ -1,8 +1,9 @@
 //! Experts of a prompt: of some experts there are many results, of others a few or none.
 
 use std::ops::Range;
+use std::sync::Mutex;
 
-use akunu_cpu::Isa;
+use akunu_cpu::{CpuDevice, CpuOptions, Isa};
 use akunu_kernels::KernelId;
 use akunu_kernels::case::{Case, Rng};
 use akunu_kernels::kernel::experts::{Experts, HAS_BIASES, HAS_SCALES};
@@ -128,6 +129,41 @@ fn an_exact_prompt_is_that_of_single_rows() {
             }
         }
     }
+}
+
+/// What a device has warned of.
+static WARNINGS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Experts that do not fit are multiplied with the same numbers, in a prompt and alone, and it is said once for each device.
+#[test]
+fn experts_that_stay_in_the_file_give_the_same_bits() {
+    let mut n_devices = 0;
+    for isa in Isa::available() {
+        let mut laid_out = device(isa, 2, false);
+        let options = CpuOptions {
+            threads: Some(2),
+            isa: Some(isa),
+            free_memory: Some(1000),
+            warn: Some(|text| WARNINGS.lock().expect("no panic").push(text.into())),
+            ..CpuOptions::default()
+        };
+        let mut in_file = Tested::of(CpuDevice::new(options).expect("the machine has it"));
+        n_devices += usize::from(isa != Isa::Scalar);
+        for (kernel, dtype) in kernels() {
+            for rows in [0..N_ROWS, 6..8] {
+                let case = step(kernel, dtype, rows);
+                let expected = outputs(&mut laid_out, kernel, &case);
+                let found = outputs(&mut in_file, kernel, &case);
+                assert!(found == expected, "{isa}, {}", kernel.row().name());
+            }
+        }
+    }
+    let warnings = WARNINGS.lock().expect("no panic");
+    assert_eq!(warnings.len(), n_devices);
+    assert!(
+        warnings.iter().all(|text| text.contains("0.0 GB")),
+        "{warnings:?}"
+    );
 }
 
 /// The bytes of y.

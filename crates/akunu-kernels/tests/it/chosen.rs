@@ -4,6 +4,8 @@
 //! Here are all operations in all formats, with few and many rows, on each kind of chip; what they become is compared with
 //! the table.
 
+mod states;
+
 use std::collections::BTreeSet;
 
 use akunu_kernels::lower;
@@ -438,7 +440,14 @@ fn of_choice() -> Vec<Op> {
 
 fn programs() -> Vec<Program> {
     let ops = weight_formats().flat_map(of_format);
-    let others = [of_attention(), of_encoders(), of_experts(), of_choice()].concat();
+    let others = [
+        of_attention(),
+        of_encoders(),
+        of_experts(),
+        states::of_states(),
+        of_choice(),
+    ]
+    .concat();
     let ops: Vec<Op> = ops.chain(others).collect();
     // Few and many rows that each have a sequence, then runs of one sequence.
     let rooms = [1, 2, 8, 16, 64, 256]
