@@ -7,6 +7,7 @@
 mod copy;
 mod gathered;
 mod mlx;
+mod tensor;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,10 +17,12 @@ use std::sync::Arc;
 use crate::error::EngineError;
 use crate::loading::Loading;
 use akunu_arch::{Bind, Change, Ffn, Model, NamedMatrix, NamedVector, OUTPUT, Output};
-use akunu_gguf::{Data, FileBytes, WeightStore, WeightView, quant};
+use akunu_gguf::{Data, FileBytes, WeightStore, WeightView};
 use akunu_program::{Buffer, Device, Matrix, SharedBytes, SharedMemory, Slice, Storage, VECTOR};
 use copy::{BINDING_ALIGNMENT, blocks, copy};
 use mlx::InPlace;
+pub(crate) use tensor::read_vector;
+use tensor::{check_type, view};
 
 /// A model whose weights are on a device.
 pub(crate) type Bound = Model<Weight, Slice>;
@@ -204,14 +207,6 @@ fn stacked(
     })
 }
 
-/// A weight that the file has.
-fn view<'a>(store: &'a WeightStore, name: &str) -> WeightView<'a> {
-    match store.tensor(name) {
-        Some(view) => view,
-        None => unreachable!("{name} was checked with the others"),
-    }
-}
-
 /// `rows` rows of a matrix, from `first` on.
 fn some_rows(whole: Matrix, first: u32, rows: u32) -> Matrix {
     if let Storage::Mlx(layout) = whole.storage {
@@ -265,18 +260,6 @@ fn bind_matrix(
     })
 }
 
-/// Refuses a weight in a format without kernels.
-fn check_type(view: &WeightView, path: &Path) -> Result<(), EngineError> {
-    match view.dtype.is_usable() {
-        true => Ok(()),
-        false => Err(EngineError::WeightType {
-            path: path.to_path_buf(),
-            name: view.name.to_string(),
-            dtype: view.dtype,
-        }),
-    }
-}
-
 fn bind_vector(
     view: &WeightView,
     change: Change,
@@ -304,20 +287,4 @@ fn bind_vector(
         .iter_mut()
         .for_each(|value| *value = change.of(*value));
     copy(bytemuck::cast_slice(&values), view.name, device)
-}
-
-/// The values of a plain weight.
-pub(crate) fn read_vector(view: &WeightView, path: &Path) -> Result<Vec<f32>, EngineError> {
-    let mut values = vec![0.0; view.rows() * view.cols()];
-    let fail = |why: String| EngineError::Weight {
-        path: path.into(),
-        name: view.name.into(),
-        why,
-    };
-    match &view.data {
-        Data::Plain(span) => quant::dequantise(view.dtype, span.bytes, &mut values)
-            .map_err(|error| fail(error.to_string()))?,
-        Data::Mlx(_) | Data::Float(_) => return Err(fail("a vector is quantised".into())),
-    }
-    Ok(values)
 }

@@ -7,7 +7,7 @@ use akunu_gguf::{Data, WeightStore, WeightView};
 use akunu_program::{Device, Matrix, Slice, Storage};
 
 use super::copy::{blocks, copy};
-use super::{check_type, read_vector, view};
+use super::tensor::{check_type, read_vector, view};
 use crate::error::EngineError;
 
 /// A matrix that has every second row of a tensor, or whose tensor is transposed.

@@ -47,7 +47,7 @@ pub struct Text {
 }
 
 /// How a weight is computed, and what a conversion to GGUF does to it.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub struct Weight {
     /// Name in safetensors.
     pub name: String,
