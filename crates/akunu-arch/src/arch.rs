@@ -3,6 +3,8 @@
 
 mod bailingmoe2;
 mod bert;
+mod cohere2;
+mod cohere2moe;
 mod dots1;
 mod ernie4_5_moe;
 mod gemma;
@@ -12,6 +14,8 @@ mod glm4moe;
 mod gpt_oss;
 mod granite;
 mod granitemoe;
+mod hunyuan_dense;
+mod hunyuan_moe;
 mod llama;
 mod modern_bert;
 mod mpnet;
@@ -30,7 +34,7 @@ use std::path::Path;
 use crate::architecture::Read;
 use crate::error::ArchError;
 
-pub use crate::architecture::Architecture;
+use crate::architecture::Architecture;
 
 /// Every architecture that can be run, one file of this folder each.
 pub const ALL: &[Architecture] = &[
@@ -49,6 +53,10 @@ pub const ALL: &[Architecture] = &[
     dots1::ARCH,
     glm4moe::ARCH,
     bailingmoe2::ARCH,
+    hunyuan_dense::ARCH,
+    hunyuan_moe::ARCH,
+    cohere2::ARCH,
+    cohere2moe::ARCH,
     gpt_oss::ARCH,
     olmoe::ARCH,
     bert::ARCH,

@@ -1,6 +1,6 @@
 //! The same model with other weights.
 
-use crate::ffn::{Dense, ExpertLinear, Experts, Ffn, Gated, Router, SharedExpert};
+use crate::ffn::{Dense, ExpertLinear, Experts, Ffn, Gated, Router, SharedExpert, SharedWeight};
 use crate::layer::{
     Attention, BlockNorms, Cross, HeadNorms, Layer, LayerNorms, Mixer, Norm, RowNorms,
 };
@@ -124,6 +124,7 @@ impl Layer {
             cross,
             ffn,
             norms,
+            is_parallel: self.is_parallel,
         })
     }
 }
@@ -142,6 +143,7 @@ impl Attention {
                     q: to.vector(&norms.q)?,
                     k: to.vector(&norms.k)?,
                     eps: norms.eps,
+                    turn_first: norms.turn_first,
                 })
             })?,
             row_norm: optional(self.row_norm.as_ref(), |norms| {
@@ -208,7 +210,10 @@ impl Experts {
             shared: optional(self.shared.as_ref(), |shared| {
                 Ok(SharedExpert {
                     ffn: shared.ffn.bind(to)?,
-                    gate: optional(shared.gate.as_ref(), |gate| gate.bind(to))?,
+                    weight: match &shared.weight {
+                        SharedWeight::Number(number) => SharedWeight::Number(*number),
+                        SharedWeight::Gate(gate) => SharedWeight::Gate(gate.bind(to)?),
+                    },
                 })
             })?,
         })

@@ -5,7 +5,7 @@
 //! h += output norm( ffn  ( input norm(h) ) );  h = sum norm(h)
 //! ```
 //!
-//! Every norm may be missing. The parameters `M` and `V` say what a matrix and a vector of weights is: a name and a shape
+//! Every norm may be missing. Blocks that are parallel read the same, `input norm(h)` of the mixer. The parameters `M` and `V` say what a matrix and a vector of weights is: a name and a shape
 //! ([`NamedMatrix`], [`NamedVector`]) in a description, a place on a device once the weights are bound.
 
 use crate::ffn::{Dense, Ffn};
@@ -28,6 +28,8 @@ pub struct Layer<M = NamedMatrix, V = NamedVector> {
     pub ffn: Ffn<M, V>,
     /// The norms around both blocks.
     pub norms: LayerNorms<V>,
+    /// Whether the feed-forward block reads what the mixer reads, and both results are added to the residual stream.
+    pub is_parallel: bool,
 }
 
 /// The block that lets a token see others.
@@ -54,7 +56,7 @@ pub struct Attention<M = NamedMatrix, V = NamedVector> {
     pub v: Linear<M, V>,
     /// The product of the result.
     pub output: Linear<M, V>,
-    /// Norms of single heads, before they turn.
+    /// Norms of single heads.
     pub qk_norm: Option<HeadNorms<V>>,
     /// Norms of all queries and all keys of a token, before they turn.
     pub row_norm: Option<RowNorms<V>>,
@@ -98,6 +100,9 @@ pub struct HeadNorms<V = NamedVector> {
     pub k: V,
     /// Added under the root.
     pub eps: f32,
+    /// Whether heads turn before they are multiplied by the weights. Then those of queries have those of keys in them, which
+    /// are stored without.
+    pub turn_first: bool,
 }
 
 /// Norms of all heads of queries and of keys together.

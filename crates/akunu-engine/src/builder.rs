@@ -217,7 +217,12 @@ impl<'a> Builder<'a> {
         if let (Some(cross), Some(memory)) = (&layer.cross, &memory.cross) {
             self.cross_attention(cross, memory);
         }
-        self.feed_forward(&layer.ffn, &layer.norms.ffn, memory.router);
+        let x = match layer.is_parallel {
+            // The norm that the mixer read is still there.
+            true => self.aside.slice(),
+            false => self.input(&layer.norms.ffn),
+        };
+        self.feed_forward(&layer.ffn, &layer.norms.ffn, x, memory.router);
     }
 
     fn attention(
@@ -257,6 +262,7 @@ impl<'a> Builder<'a> {
                         q: norms.q,
                         k: norms.k,
                         eps: norms.eps,
+                        turn_first: norms.turn_first,
                     }),
                     centre,
                     cache,
@@ -328,9 +334,9 @@ impl<'a> Builder<'a> {
         &mut self,
         ffn: &Ffn<Weight, Slice>,
         norms: &BlockNorms<Slice>,
+        x: Slice,
         router: Option<RouterFault>,
     ) {
-        let x = self.input(norms);
         match ffn {
             Ffn::Dense(dense) => {
                 let (up, width) = (self.scratch.take(dense.width), dense.width);

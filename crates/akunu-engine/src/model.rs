@@ -143,3 +143,9 @@ impl Model {
         self.runtime.lock()
     }
 }
+
+impl AsRef<Model> for Model {
+    fn as_ref(&self) -> &Model {
+        self
+    }
+}

@@ -5,6 +5,7 @@
 //! biases) are few and small: they are widened to f32, which is what the kernels read, unless the file has them so.
 
 mod copy;
+mod gathered;
 mod mlx;
 
 use std::collections::HashMap;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 
 use crate::error::EngineError;
 use crate::loading::Loading;
-use akunu_arch::{Bind, Model, NamedMatrix, NamedVector, OUTPUT, Output};
+use akunu_arch::{Bind, Ffn, Model, NamedMatrix, NamedVector, OUTPUT, Output};
 use akunu_gguf::{Data, FileBytes, WeightStore, WeightView, quant};
 use akunu_program::{Buffer, Device, Matrix, SharedBytes, SharedMemory, Slice, Storage, VECTOR};
 use copy::{BINDING_ALIGNMENT, blocks, copy};
@@ -102,10 +103,15 @@ pub(crate) fn bind(
     Ok(bound)
 }
 
-/// The name of the matrix at a place; empty if there is none.
+/// The name of the matrix at a place, or of the stack of matrices; empty if there is none.
 pub(crate) fn name_at(model: &Bound, place: Slice) -> &str {
     let linears = model.layers.iter().flat_map(|layer| layer.linears());
-    let mut weights = linears.map(|linear| &linear.weight);
+    let stacks = model.layers.iter().flat_map(|layer| match &layer.ffn {
+        Ffn::Experts(experts) => vec![&experts.gate, &experts.up, &experts.down],
+        Ffn::Dense(_) | Ffn::Gated(_) => Vec::new(),
+    });
+    let stacks = stacks.map(|stack| &stack.weight);
+    let mut weights = linears.map(|linear| &linear.weight).chain(stacks);
     let found = weights.find(|weight| weight.matrix.place == place);
     found.map_or("", |weight| &weight.name)
 }
@@ -127,6 +133,11 @@ impl Bind for Binder<'_> {
 
     fn matrix(&mut self, weight: &NamedMatrix) -> Result<Weight, EngineError> {
         let name = weight.name.clone();
+        if !weight.is_contiguous() {
+            let matrix =
+                gathered::matrix(&view(self.store, &name), weight, self.path, self.device)?;
+            return Ok(Weight { name, matrix });
+        }
         let whole = match self.whole.get(&name) {
             Some(whole) => *whole,
             None => self.whole(weight)?,
@@ -141,6 +152,9 @@ impl Bind for Binder<'_> {
 
     fn vector(&mut self, weight: &NamedVector) -> Result<Slice, EngineError> {
         let view = view(self.store, &weight.name);
+        if weight.times.is_some() || weight.every != [0, 1] {
+            return gathered::vector(self.store, weight, self.path, self.device);
+        }
         bind_vector(&view, weight.plus, self.path, &self.parts, self.device)
     }
 }

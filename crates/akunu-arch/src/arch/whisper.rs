@@ -176,6 +176,7 @@ impl Parts {
                 mixer: of("self_attn_layer_norm"),
                 ffn: of("final_layer_norm"),
             },
+            is_parallel: false,
         }
     }
 

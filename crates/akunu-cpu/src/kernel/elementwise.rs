@@ -33,10 +33,20 @@ pub(crate) struct Gelu;
 /// The exact GELU. As a kernel, `x = gelu(x)`.
 pub(crate) struct GeluErf;
 
+/// `sigmoid(x)`.
+pub(crate) struct Sigmoid;
+
 impl Activation for Silu {
     #[inline(always)]
     fn of<L: Lanes>(x: L) -> L {
         silu(x)
+    }
+}
+
+impl Activation for Sigmoid {
+    #[inline(always)]
+    fn of<L: Lanes>(x: L) -> L {
+        simd::sigmoid(x)
     }
 }
 

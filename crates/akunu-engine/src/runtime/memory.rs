@@ -43,6 +43,8 @@ pub(super) struct Memory {
     pub centres: Vec<Option<Buffer>>,
     /// Where routers report that their logits are not finite: a layer, counted from 1, or 0.
     pub fault: Buffer,
+    /// The bias of layer norms that have none, (dim).
+    zeros: Buffer,
 }
 
 /// The kinds of layers: their windows, each once.
@@ -86,8 +88,9 @@ impl Memory {
             let (divisors, divisor_buffers) = make.divisors(config, &model.rope_freqs)?;
             let centres = make.centres(&model.key_centres)?;
             let fault = make.words(1, 1, "fault of a router")?;
+            let zeros = make.floats(&vec![0.0; config.dim as usize], "zeros")?;
             let layers = layer_memory(&caches, &divisors, &centres, fault);
-            let scratch_row = row_bytes(model, &layers);
+            let scratch_row = row_bytes(model, &layers, zeros);
             Ok(Memory {
                 step: make.seated_step(seats, rows)?,
                 lists: make.lists(config, seats)?,
@@ -100,6 +103,7 @@ impl Memory {
                 divisor_buffers,
                 centres,
                 fault,
+                zeros,
             })
         })
     }
@@ -107,7 +111,7 @@ impl Memory {
     /// A builder of programs that use this memory.
     pub fn builder(&self, model: &Loaded) -> Builder<'_> {
         let scratch = Scratch::new(self.scratch, self.step.row_capacity);
-        Builder::new(scratch, model.config.dim)
+        Builder::new(scratch, model.config.dim).with_zeros(self.zeros.into())
     }
 
     /// The memory of each layer.
@@ -277,6 +281,7 @@ impl Memory {
         release(self.divisor_buffers.iter().copied(), device);
         release(self.centres.iter().flatten().copied(), device);
         device.release(self.fault);
+        device.release(self.zeros);
     }
 
     fn set_maps(&mut self, config: &Model, maps: Vec<PageMap>, device: &mut dyn Device) {
@@ -328,9 +333,11 @@ fn layer_memory(
 }
 
 /// Bytes of scratch memory that a row takes.
-fn row_bytes(model: &Loaded, layers: &[LayerMemory]) -> usize {
+fn row_bytes(model: &Loaded, layers: &[LayerMemory], zeros: Buffer) -> usize {
     let scratch = Scratch::measure();
-    Builder::new(scratch.clone(), model.config.dim).layers(&model.weights, layers);
+    Builder::new(scratch.clone(), model.config.dim)
+        .with_zeros(zeros.into())
+        .layers(&model.weights, layers);
     scratch.row_bytes()
 }
 

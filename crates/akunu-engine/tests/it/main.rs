@@ -20,6 +20,7 @@ mod loading;
 mod memory_limit;
 #[cfg(target_os = "macos")]
 mod metal;
+mod mixture;
 mod names;
 mod overflow;
 mod pages;

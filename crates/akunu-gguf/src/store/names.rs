@@ -252,11 +252,6 @@ const MODULES: &[Module] = &[
         ],
     ),
     module(
-        "layers.{}.ffn.experts.gate_up",
-        "blk.{}.ffn_gate_up_exps",
-        &[Always("layers.{}.block_sparse_moe.input_linear")],
-    ),
-    module(
         "layers.{}.ffn.experts.down",
         "blk.{}.ffn_down_exps",
         &[
@@ -343,8 +338,8 @@ const MODULES: &[Module] = &[
     ),
 ];
 
-/// Weights that are no modules, so that their suffixes go too: the frequency factors of Llama 3's RoPE scaling, the bias that
-/// experts are chosen with, the sinks of attention.
+/// Weights whose names in some container have no suffix, or another one: the frequency factors of Llama 3's RoPE scaling, the bias
+/// that experts are chosen with, gpt-oss's experts, the sinks of attention.
 const WHOLE_NAMES: &[Module] = &[
     module("rope_freqs", "rope_freqs.weight", &[]),
     module(
@@ -355,6 +350,29 @@ const WHOLE_NAMES: &[Module] = &[
             Always("layers.{}.mlp.moe_statics.e_score_correction_bias"),
             Always("layers.{}.mlp.gate.expert_bias"),
         ],
+    ),
+    module(
+        "layers.{}.ffn.experts.gate_up.weight",
+        "blk.{}.ffn_gate_up_exps.weight",
+        &[
+            Always("layers.{}.block_sparse_moe.input_linear.weight"),
+            Always("layers.{}.mlp.experts.gate_up_proj"),
+        ],
+    ),
+    module(
+        "layers.{}.ffn.experts.gate_up.bias",
+        "blk.{}.ffn_gate_up_exps.bias",
+        &[Always("layers.{}.mlp.experts.gate_up_proj_bias")],
+    ),
+    module(
+        "layers.{}.ffn.experts.down.weight",
+        "blk.{}.ffn_down_exps.weight",
+        &[Always("layers.{}.mlp.experts.down_proj")],
+    ),
+    module(
+        "layers.{}.ffn.experts.down.bias",
+        "blk.{}.ffn_down_exps.bias",
+        &[Always("layers.{}.mlp.experts.down_proj_bias")],
     ),
     module(
         "layers.{}.attention.sinks",
@@ -427,19 +445,18 @@ fn in_module(
     others: impl Fn(&Module) -> Vec<&'static str>,
 ) -> Vec<String> {
     let (pattern, numbers) = pattern(name);
-    if let Some(module) = WHOLE_NAMES.iter().find(|module| is_named(module, &pattern)) {
-        return (others(module).into_iter())
-            .map(|name| numbered(name, &numbers))
-            .collect();
-    }
+    let whole = WHOLE_NAMES.iter().find(|module| is_named(module, &pattern));
+    let whole = whole.map_or(Vec::new(), &others).into_iter();
+    let mut names: Vec<String> = whole.map(|name| numbered(name, &numbers)).collect();
     let Some((pattern, suffix @ ("weight" | "bias"))) = pattern.rsplit_once('.') else {
-        return Vec::new();
+        return names;
     };
-    let Some(module) = MODULES.iter().find(|module| is_named(module, pattern)) else {
-        return Vec::new();
-    };
-    let whole = |name: &str| numbered(name, &numbers) + "." + suffix;
-    others(module).into_iter().map(whole).collect()
+    if let Some(module) = MODULES.iter().find(|module| is_named(module, pattern)) {
+        let with_suffix = |name: &str| numbered(name, &numbers) + "." + suffix;
+        names.extend(others(module).into_iter().map(with_suffix));
+        names.dedup();
+    }
+    names
 }
 
 /// Replaces the components that are numbers by `{}`: `blk.3.attn_q` gives `blk.{}.attn_q` and 3.

@@ -75,9 +75,6 @@ enum Projection {
     Key,
 }
 
-/// What some models do to a head of q or k before it turns.
-type HeadNorm<'a> = &'a dyn Fn(&[f32], Projection) -> Vec<f32>;
-
 /// Elements of a head that turn.
 pub fn turned_dim(constants: &Constants, head_dim: u32) -> u32 {
     constants.u32(Constant::TurnedDim).unwrap_or(head_dim)

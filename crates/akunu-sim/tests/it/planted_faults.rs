@@ -141,6 +141,13 @@ const FAULTS: &[Fault] = &[
         kernel: "expert_down_q4_0",
     },
     Fault {
+        what: "a state that is not stored where the next row writes another",
+        file: "include/states.h",
+        right: "state_to(rows[next], n_blocks) == to ?",
+        wrong: "true ?",
+        kernel: "short_conv_f32",
+    },
+    Fault {
         what: "a history that does not begin again",
         file: "include/choice.h",
         right: "row.length % history_stride",
