@@ -17,7 +17,7 @@ mod job;
 mod many;
 mod sorted;
 
-use akunu_kernels::kernel::experts::{Experts, expert_down, expert_gate, gate, gate_code};
+use akunu_kernels::kernel::experts::{Experts, expert_down, expert_gate, gate_code};
 use akunu_program::GateFunction;
 
 use self::few::Few;
@@ -27,7 +27,7 @@ use self::sorted::Sorted;
 use super::gemv::Gemv;
 use super::weight::Weight;
 use crate::call::Call;
-use crate::kernel::elementwise::{Gelu, GeluErf, Silu, gated};
+use crate::kernel::elementwise::{Gelu, GeluErf, Silu, SwigluOai, gated};
 use crate::panels::format::ROWS;
 use crate::part::Part;
 use crate::place::Place;
@@ -183,12 +183,7 @@ impl WithLanes for Activating<'_> {
             code if code == gate_code(GateFunction::Silu) => gated::<L, Silu>(gates, ups, y),
             code if code == gate_code(GateFunction::Gelu) => gated::<L, Gelu>(gates, ups, y),
             code if code == gate_code(GateFunction::GeluErf) => gated::<L, GeluErf>(gates, ups, y),
-            code => {
-                let gate = gate(code);
-                for (y, (&g, &u)) in y.iter_mut().zip(gates.iter().zip(ups)) {
-                    *y = gate(g, u);
-                }
-            }
+            _ => gated::<L, SwigluOai>(gates, ups, y),
         }
     }
 }

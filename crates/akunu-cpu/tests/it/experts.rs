@@ -6,8 +6,8 @@ use std::sync::Mutex;
 use akunu_cpu::{CpuDevice, CpuOptions, Isa};
 use akunu_kernels::KernelId;
 use akunu_kernels::case::{Case, Rng};
-use akunu_kernels::kernel::experts::{Experts, HAS_BIASES, HAS_SCALES};
-use akunu_program::Storage;
+use akunu_kernels::kernel::experts::{Experts, HAS_BIASES, HAS_SCALES, gate_code};
+use akunu_program::{AlignedBytes, GateFunction, Storage};
 use akunu_types::DType;
 use akunu_types::params::ExpertParams;
 
@@ -43,7 +43,7 @@ fn params(dtype: DType) -> ExpertParams {
         K: k,
         stride: n + between,
         flags: HAS_BIASES | HAS_SCALES,
-        activation: 0,
+        activation: gate_code(GateFunction::SwigluOai),
         group_size: mlx.group_size,
         scale_type: mlx.scale_type.code(),
         packed_0: mlx.packed_at,
@@ -164,6 +164,38 @@ fn experts_that_stay_in_the_file_give_the_same_bits() {
         warnings.iter().all(|text| text.contains("0.0 GB")),
         "{warnings:?}"
     );
+}
+
+/// A number of a row that is NaN makes all of the row's products none, and leaves those of other rows as they are: the gate's limits
+/// must not hide it.
+#[test]
+fn a_row_that_is_not_a_number_gives_none() {
+    let levels = Isa::available().into_iter();
+    for isa in levels.filter(|isa| *isa != Isa::Scalar) {
+        let mut tested = device(isa, 2, false);
+        for dtype in [DType::Q4_0, DType::Q4_K, DType::MXFP4, DType::F16] {
+            let kernel = KernelId::ExpertGate(dtype);
+            for rows in [0..N_ROWS, 0..2] {
+                let mut case = step(kernel, dtype, rows);
+                let mut x = floats(case.data[0].as_ref());
+                x[5] = f32::NAN;
+                case.data[0] = AlignedBytes::from_values(&x);
+                let y = outputs(&mut tested, kernel, &case);
+                let y = floats(&y);
+                let (first, others) = y.split_at(N_USED * params(dtype).N as usize);
+                assert!(first.iter().all(|y| y.is_nan()), "{isa}, {dtype}");
+                assert!(others.iter().all(|y| y.is_finite()), "{isa}, {dtype}");
+            }
+        }
+    }
+}
+
+/// Bytes as numbers, wherever they lie.
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    bytes
+        .chunks_exact(4)
+        .map(bytemuck::pod_read_unaligned)
+        .collect()
 }
 
 /// The bytes of y.
