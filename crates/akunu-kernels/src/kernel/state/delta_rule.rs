@@ -27,7 +27,7 @@ use crate::kernel::activation::{sigmoid, softplus};
 use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
 
-/// Elements of a head, at most. Their number is a multiple of [`COLUMNS`].
+/// Elements of a head, at most. Their number is a multiple of 32.
 pub const MAX_HEAD_DIM: u32 = 256;
 /// Columns of a state that a threadgroup has.
 const COLUMNS: u32 = 32;
