@@ -16,6 +16,8 @@ mod granite;
 mod granitemoe;
 mod hunyuan_dense;
 mod hunyuan_moe;
+mod lfm2;
+mod lfm2moe;
 mod llama;
 mod modern_bert;
 mod mpnet;
@@ -25,6 +27,8 @@ mod prelude;
 mod qwen2;
 mod qwen2moe;
 mod qwen3;
+mod qwen35;
+mod qwen35moe;
 mod qwen3moe;
 mod smollm3;
 pub(crate) mod whisper;
@@ -58,6 +62,10 @@ pub const ALL: &[Architecture] = &[
     cohere2::ARCH,
     cohere2moe::ARCH,
     gpt_oss::ARCH,
+    lfm2::ARCH,
+    lfm2moe::ARCH,
+    qwen35::ARCH,
+    qwen35moe::ARCH,
     olmoe::ARCH,
     bert::ARCH,
     mpnet::ARCH,

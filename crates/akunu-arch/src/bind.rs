@@ -8,6 +8,7 @@ use crate::linear::Linear;
 use crate::model::{
     Classifier, ClassifierHead, Distances, Embedding, Logits, Model, Output, Table,
 };
+use crate::state::{DeltaNet, ShortConv, Taps};
 use crate::weights::Bind;
 
 /// Binds what need not be there.
@@ -105,9 +106,8 @@ impl Classifier {
 impl Layer {
     /// The same layer with other weights.
     pub fn bind<B: Bind>(&self, to: &mut B) -> Result<Layer<B::Matrix, B::Vector>, B::Error> {
-        let Mixer::Attention(attention) = &self.mixer;
         let mixer_norms = self.norms.mixer.bind(to)?;
-        let mixer = Mixer::Attention(attention.bind(to)?);
+        let mixer = self.mixer.bind(to)?;
         let cross = optional(self.cross.as_ref(), |cross| {
             Ok(Cross {
                 norm: cross.norm.bind(to)?,
@@ -129,12 +129,65 @@ impl Layer {
     }
 }
 
+impl Mixer {
+    fn bind<B: Bind>(&self, to: &mut B) -> Result<Mixer<B::Matrix, B::Vector>, B::Error> {
+        Ok(match self {
+            Mixer::Attention(attention) => Mixer::Attention(attention.bind(to)?),
+            Mixer::ShortConv(conv) => Mixer::ShortConv(conv.bind(to)?),
+            Mixer::DeltaNet(net) => Mixer::DeltaNet(net.bind(to)?),
+        })
+    }
+}
+
+impl Taps {
+    fn bind<B: Bind>(&self, to: &mut B) -> Result<Taps<B::Vector>, B::Error> {
+        Ok(Taps {
+            count: self.count,
+            weight: to.vector(&self.weight)?,
+            bias: optional(self.bias.as_ref(), |bias| to.vector(bias))?,
+        })
+    }
+}
+
+impl ShortConv {
+    fn bind<B: Bind>(&self, to: &mut B) -> Result<ShortConv<B::Matrix, B::Vector>, B::Error> {
+        Ok(ShortConv {
+            width: self.width,
+            input: self.input.bind(to)?,
+            conv: self.conv.bind(to)?,
+            output: self.output.bind(to)?,
+        })
+    }
+}
+
+impl DeltaNet {
+    fn bind<B: Bind>(&self, to: &mut B) -> Result<DeltaNet<B::Matrix, B::Vector>, B::Error> {
+        Ok(DeltaNet {
+            key_heads: self.key_heads,
+            value_heads: self.value_heads,
+            head_dim: self.head_dim,
+            order: self.order,
+            qkv: self.qkv.bind(to)?,
+            conv: self.conv.bind(to)?,
+            gate: self.gate.bind(to)?,
+            beta: self.beta.bind(to)?,
+            alpha: self.alpha.bind(to)?,
+            decay: to.vector(&self.decay)?,
+            dt_bias: to.vector(&self.dt_bias)?,
+            norm: to.vector(&self.norm)?,
+            eps: self.eps,
+            output: self.output.bind(to)?,
+        })
+    }
+}
+
 impl Attention {
     fn bind<B: Bind>(&self, to: &mut B) -> Result<Attention<B::Matrix, B::Vector>, B::Error> {
         Ok(Attention {
             heads: self.heads,
             kv_heads: self.kv_heads,
             head_dim: self.head_dim,
+            has_gate: self.has_gate,
             q: self.q.bind(to)?,
             k: self.k.bind(to)?,
             v: self.v.bind(to)?,

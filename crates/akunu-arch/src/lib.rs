@@ -19,7 +19,12 @@ mod parts;
 mod relative;
 mod rope;
 mod speech;
+mod state;
 mod weights;
+
+/// Model files, which descriptions are read from.
+#[doc(no_inline)]
+pub use akunu_gguf as gguf;
 
 pub use active::ActiveWeights;
 pub use adapter::{adapter_rows, check_adapter};
@@ -42,4 +47,5 @@ pub use parts::{OUTPUT, Parts};
 pub use relative::RelativePositions;
 pub use rope::{Pairing, Rope, RopeFactors};
 pub use speech::{Convolution, SoundEncoder, Speech};
-pub use weights::{Bind, NamedMatrix, NamedVector};
+pub use state::{DeltaNet, HeadOrder, ShortConv, StateSize, Taps};
+pub use weights::{Bind, Change, NamedMatrix, NamedVector};

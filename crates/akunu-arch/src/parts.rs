@@ -5,6 +5,7 @@ mod attention;
 mod encoder;
 mod experts;
 mod norms;
+mod state;
 
 use crate::error::ArchError;
 use crate::ffn::{Activation, Ffn, Gated};
@@ -13,9 +14,10 @@ use crate::layer::{Attention, Layer, LayerNorms, Mixer, Norm, NormKind};
 use crate::linear::Linear;
 use crate::model::{Embedding, Logits, Model, Output};
 use crate::rope::Rope;
-use crate::weights::{NamedMatrix, NamedVector};
+use crate::weights::{Change, NamedMatrix, NamedVector};
 
 pub(crate) use experts::{ExpertParts, Routing};
+pub(crate) use state::DeltaSizes;
 
 /// The weight that the embedding lookup reads.
 pub(crate) const TOKEN_EMBEDDING: &str = "token_embedding.weight";
@@ -34,16 +36,16 @@ pub struct Parts<'a> {
     pub context_length: u32,
     /// Added under the root of all norms.
     pub eps: f32,
-    /// What norms multiply by more than the file's weights.
-    pub norm_plus: f32,
+    /// How the weights of norms follow from those of the file.
+    pub norm_change: Change,
     /// Elements of a head.
     pub head_dim: u32,
     /// Query heads of each layer.
     pub heads: Vec<u32>,
-    /// Key and value heads of each layer.
-    kv_heads: Vec<u32>,
+    /// Key and value heads of each layer; GGUF files say 0 for layers without attention.
+    pub kv_heads: Vec<u32>,
     /// Width of the feed-forward block of each layer.
-    ffn: Vec<u32>,
+    pub ffn: Vec<u32>,
     vocab_size: u32,
     windows: Vec<Option<u32>>,
     rope: Rope,
@@ -81,7 +83,8 @@ impl<'a> Parts<'a> {
             file.check_size("feed-forward length", width, 1 << 22)?;
         }
         for (&heads, &kv_heads) in heads.iter().zip(&kv_heads) {
-            file.check_heads(heads, kv_heads)?;
+            file.check_size("heads", heads, 1 << 12)?;
+            file.check_size("key/value heads", kv_heads.max(1), heads)?;
         }
         file.check_size("head length", head_dim, 1 << 10)?;
         file.check_size("vocabulary", vocab_size, 1 << 24)?;
@@ -95,7 +98,7 @@ impl<'a> Parts<'a> {
             n_layers,
             context_length,
             eps,
-            norm_plus: 0.0,
+            norm_change: Change::None,
             head_dim,
             heads,
             kv_heads,
@@ -145,6 +148,7 @@ impl<'a> Parts<'a> {
             heads,
             kv_heads,
             head_dim,
+            has_gate: false,
             q: linear("q", heads * head_dim, self.dim),
             k: linear("k", kv_heads * head_dim, self.dim),
             v: linear("v", kv_heads * head_dim, self.dim),
@@ -178,11 +182,11 @@ impl<'a> Parts<'a> {
     }
 
     /// A norm by the root mean square.
-    fn norm(&self, name: impl AsRef<str>) -> Norm {
+    pub fn norm(&self, name: impl AsRef<str>) -> Norm {
         Norm {
             kind: NormKind::Rms,
             weight: NamedVector {
-                plus: self.norm_plus,
+                change: self.norm_change,
                 ..NamedVector::new(format!("{}.weight", name.as_ref()), 1, self.dim)
             },
             bias: None,
@@ -192,7 +196,7 @@ impl<'a> Parts<'a> {
 }
 
 /// The name of a part of a layer.
-fn in_layer(at: usize, part: &str) -> String {
+pub(crate) fn in_layer(at: usize, part: &str) -> String {
     format!("layers.{at}.{part}")
 }
 
@@ -217,6 +221,19 @@ impl Linear {
 }
 
 impl Attention {
+    /// The same attention with a gate, whose heads lie behind those of the queries.
+    pub(crate) fn with_gate(self) -> Attention {
+        let q = &self.q.weight;
+        Attention {
+            q: Linear {
+                weight: NamedMatrix::new(q.name.clone(), 2 * q.rows, q.cols),
+                bias: None,
+            },
+            has_gate: true,
+            ..self
+        }
+    }
+
     /// The same attention with biases of q, k and v.
     pub fn with_qkv_bias(self) -> Attention {
         Attention {
@@ -229,6 +246,11 @@ impl Attention {
 }
 
 impl Layer {
+    /// The same layer with another mixer.
+    pub(crate) fn with_mixer(self, mixer: Mixer) -> Layer {
+        Layer { mixer, ..self }
+    }
+
     /// A layer of attention and a feed-forward block with a gate.
     pub fn gated(attention: Attention, ffn: Gated, norms: LayerNorms) -> Layer {
         Layer::new(attention, Ffn::Gated(ffn), norms)

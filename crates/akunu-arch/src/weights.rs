@@ -104,8 +104,8 @@ pub struct NamedVector {
     pub rows: u32,
     /// Elements of an entry.
     pub cols: u32,
-    /// Added to all numbers: 1 where the file has `w` and the model multiplies by `1 + w`.
-    pub plus: f32,
+    /// How the numbers that are used follow from those of the file.
+    pub change: Change,
     /// The name of a vector that they are multiplied by.
     pub times: Option<String>,
     /// The first number of the tensor that counts, and how far it is to the next: 2 where those of two vectors lie in turn.
@@ -119,9 +119,31 @@ impl NamedVector {
             name: name.into(),
             rows,
             cols,
-            plus: 0.0,
+            change: Change::None,
             times: None,
             every: [0, 1],
+        }
+    }
+}
+
+/// How numbers follow from those of a file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Change {
+    /// They are used as they are.
+    None,
+    /// This is added: 1 where the file has `w` and the model multiplies by `1 + w`.
+    Plus(f32),
+    /// `-e^w`: rates of decay, of which folders have the logarithm.
+    MinusExp,
+}
+
+impl Change {
+    /// The number that is used.
+    pub fn of(self, number: f32) -> f32 {
+        match self {
+            Change::None => number,
+            Change::Plus(more) => number + more,
+            Change::MinusExp => -number.exp(),
         }
     }
 }

@@ -188,6 +188,7 @@ impl Parts {
             heads: self.heads,
             kv_heads: self.heads,
             head_dim,
+            has_gate: false,
             q: part("q").with_bias(),
             // Keys have no bias: it would add the same to all scores.
             k: part("k"),

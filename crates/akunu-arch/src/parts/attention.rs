@@ -22,7 +22,7 @@ impl Parts<'_> {
     /// Norms of the heads of queries and keys.
     pub fn head_norms(&self, at: usize) -> HeadNorms {
         let norm = |part: &str| NamedVector {
-            plus: self.norm_plus,
+            change: self.norm_change,
             ..NamedVector::new(
                 in_layer(at, &format!("attention.{part}_norm.weight")),
                 1,

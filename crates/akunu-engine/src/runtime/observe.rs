@@ -5,6 +5,7 @@ use std::ops::Range;
 use akunu_program::{Counts, DeviceError, ExpertMatrix, Op, Program, Slice, op};
 
 use super::state::Runtime;
+use super::states::RUN_STATES;
 use crate::error::EngineError;
 use crate::sequence::Sequence;
 use crate::weights::name_at;
@@ -58,10 +59,11 @@ impl Runtime {
         see: &mut dyn FnMut(Observed),
     ) -> Result<(), EngineError> {
         self.reserve(sequence, sequence.cached + tokens.len())?;
+        self.reserve_states(sequence, RUN_STATES)?;
         self.begin(1)?;
         self.push_run(sequence, tokens)?;
         let mut builder = self.builder(self.active_adapters);
-        builder.layers(&self.model.weights, &self.memory.layers());
+        builder.layers(&self.model.weights, &self.memory.layers(&self.model.config));
         let ops = builder.ops();
         for part in parts(&ops) {
             if let Some(inputs) = inputs(&ops[part.start]) {

@@ -7,7 +7,7 @@ use akunu_gguf::{Data, WeightStore, WeightView};
 use akunu_program::{Device, Matrix, Slice, Storage};
 
 use super::copy::{blocks, copy};
-use super::{check_type, read_vector, view};
+use super::tensor::{check_type, read_vector, view};
 use crate::error::EngineError;
 
 /// A matrix that has every second row of a tensor, or whose tensor is transposed.
@@ -82,7 +82,7 @@ pub(super) fn vector(
         let values = read_vector(&view(store, name), path)?;
         let [first, step] = weight.every.map(|n| n as usize);
         let own = values.into_iter().skip(first).step_by(step);
-        Ok(own.map(|value| value + weight.plus).collect())
+        Ok(own.map(|value| weight.change.of(value)).collect())
     };
     let mut values = read(&weight.name)?;
     if let Some(times) = &weight.times {

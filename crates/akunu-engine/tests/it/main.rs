@@ -31,5 +31,6 @@ mod reference;
 mod saved_session;
 mod schedules;
 mod score;
+mod states;
 mod tiny_model;
 mod watched_reading;

@@ -42,7 +42,11 @@ const SHARED_WIDTH: Key = Key::new(
 );
 const LEADING: Key = Key::new(
     &["leading_dense_block_count"],
-    &["first_k_dense_replace", "moe_layer_start_index"],
+    &[
+        "first_k_dense_replace",
+        "moe_layer_start_index",
+        "num_dense_layers",
+    ],
 );
 const STEP: Key = Key::new(
     &["interleave_moe_layer_step"],

@@ -69,6 +69,30 @@ fn llama3() {
     agrees("llama3");
 }
 
+/// Convolutions over three tokens in all layers but one.
+#[test]
+fn lfm2() {
+    agrees("lfm2");
+}
+
+/// The delta rule, in both orders of heads, and attention with a gate and partial positions.
+#[test]
+fn qwen35() {
+    agrees("qwen35");
+}
+
+/// Convolutions and experts that a bias chooses.
+#[test]
+fn lfm2moe() {
+    agrees("lfm2moe");
+}
+
+/// The delta rule and experts, with one of all tokens that has a gate.
+#[test]
+fn qwen35moe() {
+    agrees("qwen35moe");
+}
+
 /// A window in every layer.
 #[test]
 fn mistral() {

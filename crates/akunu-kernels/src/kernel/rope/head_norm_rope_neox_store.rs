@@ -7,11 +7,10 @@ use akunu_program::Pairing;
 use akunu_types::params::{RopeStoreParams, Row};
 
 use super::rope_store::{self, kv_len, n_rows, q_len, sizes};
-use super::{Projection, head_launch, table_len};
+use super::{HeadNorm, head_launch, table_len};
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::constant::Constant;
-use crate::kernel::norm::rmsnorm::rmsnorm;
 use crate::table::{Args, KernelRow, Launch, Pool, buffers};
 use crate::twin::Twin;
 
@@ -67,42 +66,6 @@ fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p: RopeStoreParams = args.params();
     let n_heads = p.n_heads.max(p.n_kv_heads);
     head_launch(n_heads, p.head_dim, n_rows(args), chip.max_threads)
-}
-
-/// What is done to a head of q or k before it turns and afterwards.
-pub(super) struct HeadNorm<'a> {
-    /// Those of q and of k.
-    weights: [&'a [f32]; 2],
-    eps: f32,
-    turn_first: bool,
-}
-
-impl HeadNorm<'_> {
-    fn weight(&self, projection: Projection) -> &[f32] {
-        let [q, k] = self.weights;
-        match projection {
-            Projection::Query => q,
-            Projection::Key => k,
-        }
-    }
-
-    pub(super) fn before(&self, head: &[f32], projection: Projection) -> Vec<f32> {
-        let mut normal = vec![0.0; head.len()];
-        let ones = vec![1.0; head.len()];
-        let weight = match self.turn_first {
-            true => &ones,
-            false => self.weight(projection),
-        };
-        rmsnorm(head, weight, self.eps, &mut normal);
-        normal
-    }
-
-    pub(super) fn after(&self, turned: &mut [f32], projection: Projection) {
-        if self.turn_first && projection == Projection::Query {
-            let weights = self.weight(projection);
-            turned.iter_mut().zip(weights).for_each(|(x, w)| *x *= w);
-        }
-    }
 }
 
 fn twin(t: &mut Twin) {

@@ -8,10 +8,10 @@ use akunu_program::Pairing;
 use akunu_types::KvFormat;
 use akunu_types::params::{RopeStoreParams, Row};
 
-use super::head_norm_rope_neox_store::HeadNorm;
 use super::{
-    Centre, Frequencies, Projection, can_turn, case_centres, case_table, centre_len, centring,
-    head_launch, move_to_centres, pair_launch, rounding, table_len, tolerance, turned_dim,
+    Centre, Frequencies, HeadNorm, Projection, can_turn, case_centres, case_table, centre_len,
+    centring, head_launch, move_to_centres, pair_launch, rounding, table_len, tolerance,
+    turned_dim,
 };
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
