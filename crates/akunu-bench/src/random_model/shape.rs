@@ -1,10 +1,13 @@
 //! The shapes of real models. Dense ones are written as the architecture `llama`, mixtures of experts as their own.
 
-mod experts;
+mod dims;
+mod mixtures;
 
 use akunu_gguf::GgufHeader;
 
-use self::experts::{ExpertDims, GPT_OSS_20B, MIXTURE, OLMOE_7B, QWEN3_30B};
+use self::dims::Arch;
+pub use self::dims::ModelDims;
+use self::mixtures::{GPT_OSS_20B, MIXTURE, OLMOE_7B, QWEN3_30B};
 
 /// A model whose shapes are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -36,51 +39,6 @@ pub enum Shape {
     /// Qwen3-30B-A3B: 128 experts, 8 of them used
     #[value(name = "30B-A3B")]
     Qwen3_30b,
-}
-
-/// What the layers of an architecture have beside those of a llama.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Arch {
-    Llama,
-    /// Norms of all queries and all keys of a token.
-    Olmoe,
-    /// Norms of each head's queries and keys.
-    Qwen3Moe,
-    /// Biases everywhere, attention sinks and a window.
-    GptOss,
-}
-
-impl Arch {
-    /// GGUF's `general.architecture`.
-    fn name(self) -> &'static str {
-        match self {
-            Arch::Llama => "llama",
-            Arch::Olmoe => "olmoe",
-            Arch::Qwen3Moe => "qwen3moe",
-            Arch::GptOss => "gpt-oss",
-        }
-    }
-}
-
-/// The sizes of a model.
-#[derive(Debug)]
-pub struct ModelDims {
-    /// The model's name.
-    pub name: &'static str,
-    arch: Arch,
-    /// The experts of each layer, in place of one feed-forward block.
-    experts: Option<ExpertDims>,
-    pub dim: u64,
-    pub n_layers: u64,
-    pub ffn: u64,
-    pub n_heads: u64,
-    pub n_kv_heads: u64,
-    pub head_dim: u64,
-    pub n_vocab: u64,
-    /// Whether the embedding is the output layer too.
-    pub tied: bool,
-    pub context: u32,
-    pub rope_base: f32,
 }
 
 const SMOLLM2_135M: ModelDims = ModelDims {
@@ -259,52 +217,5 @@ impl Shape {
         let epsilon = format!("{arch}.attention.layer_norm_rms_epsilon");
         header.set(&epsilon, &1e-5_f32);
         d.describe_experts(header);
-    }
-}
-
-impl ModelDims {
-    /// The tensors of a layer's attention.
-    fn attention(&self) -> Vec<(&'static str, Vec<u64>)> {
-        let (dim, queries) = (self.dim, self.n_heads * self.head_dim);
-        let keys = self.n_kv_heads * self.head_dim;
-        let mut tensors = vec![
-            ("attn_norm.weight", vec![dim]),
-            ("attn_q.weight", vec![dim, queries]),
-            ("attn_k.weight", vec![dim, keys]),
-            ("attn_v.weight", vec![dim, keys]),
-            ("attn_output.weight", vec![queries, dim]),
-        ];
-        let norms = match self.arch {
-            Arch::Olmoe => Some([queries, keys]),
-            Arch::Qwen3Moe => Some([self.head_dim; 2]),
-            Arch::Llama | Arch::GptOss => None,
-        };
-        if let Some([of_queries, of_keys]) = norms {
-            tensors.push(("attn_q_norm.weight", vec![of_queries]));
-            tensors.push(("attn_k_norm.weight", vec![of_keys]));
-        }
-        if self.arch == Arch::GptOss {
-            tensors.extend([
-                ("attn_q.bias", vec![queries]),
-                ("attn_k.bias", vec![keys]),
-                ("attn_v.bias", vec![keys]),
-                ("attn_output.bias", vec![dim]),
-                ("attn_sinks.weight", vec![self.n_heads]),
-            ]);
-        }
-        tensors
-    }
-
-    /// The tensors of a layer's feed-forward block, or of its experts.
-    fn feed_forward(&self) -> Vec<(&'static str, Vec<u64>)> {
-        match &self.experts {
-            Some(experts) => experts.tensors(self),
-            None => vec![
-                ("ffn_norm.weight", vec![self.dim]),
-                ("ffn_gate.weight", vec![self.dim, self.ffn]),
-                ("ffn_up.weight", vec![self.dim, self.ffn]),
-                ("ffn_down.weight", vec![self.ffn, self.dim]),
-            ],
-        }
     }
 }
