@@ -801,14 +801,14 @@ struct WeighParams {
     uint32_t n_used;
     // Whether a sum is added to what is there.
     uint32_t add;
-    // Whether a row is weighed by the sigmoid of its number.
-    uint32_t sigmoid;
+    // What a row is weighed by: 0 is its number, 1 the sigmoid of its number, 2 is `weight`.
+    uint32_t weighed_by;
+    // The weight of all rows, where it is asked for.
+    float weight;
     // Unused, zero.
     uint32_t _pad0;
     // Unused, zero.
     uint32_t _pad1;
-    // Unused, zero.
-    uint32_t _pad2;
 };
 static_assert(sizeof(WeighParams) == 32, "WeighParams is 32 bytes");
 
@@ -1357,10 +1357,10 @@ static_assert(offsetof(WeighParams, n_rows) == 0, "WeighParams.n_rows is at 0");
 static_assert(offsetof(WeighParams, cols) == 4, "WeighParams.cols is at 4");
 static_assert(offsetof(WeighParams, n_used) == 8, "WeighParams.n_used is at 8");
 static_assert(offsetof(WeighParams, add) == 12, "WeighParams.add is at 12");
-static_assert(offsetof(WeighParams, sigmoid) == 16, "WeighParams.sigmoid is at 16");
-static_assert(offsetof(WeighParams, _pad0) == 20, "WeighParams._pad0 is at 20");
-static_assert(offsetof(WeighParams, _pad1) == 24, "WeighParams._pad1 is at 24");
-static_assert(offsetof(WeighParams, _pad2) == 28, "WeighParams._pad2 is at 28");
+static_assert(offsetof(WeighParams, weighed_by) == 16, "WeighParams.weighed_by is at 16");
+static_assert(offsetof(WeighParams, weight) == 20, "WeighParams.weight is at 20");
+static_assert(offsetof(WeighParams, _pad0) == 24, "WeighParams._pad0 is at 24");
+static_assert(offsetof(WeighParams, _pad1) == 28, "WeighParams._pad1 is at 28");
 static_assert(offsetof(ShortConvParams, n_rows) == 0, "ShortConvParams.n_rows is at 0");
 static_assert(offsetof(ShortConvParams, stride) == 4, "ShortConvParams.stride is at 4");
 static_assert(offsetof(ShortConvParams, width) == 8, "ShortConvParams.width is at 8");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What tests need besides the package.
-const TOOLS: [&str; 3] = ["pytest", "mypy", "numpy"];
+const TOOLS: [&str; 4] = ["pytest", "mypy", "pyright[nodejs]", "numpy"];
 
 /// Runs the command.
 pub fn run() -> Result<(), Failure> {
@@ -41,7 +41,11 @@ pub fn run() -> Result<(), Failure> {
     process::run(tests.arg(root.join("python/tests")).current_dir(&folder))?;
     let mut types = Command::new(&python);
     types.args(["-m", "mypy", "--strict", "--package", "akunu"]);
-    Ok(process::run(types.current_dir(&folder))?)
+    process::run(types.current_dir(&folder))?;
+    // Pyright checks only files of a project, so not what is installed.
+    let mut types = Command::new(&python);
+    types.args(["-m", "pyright", "--pythonpath"]).arg(&python);
+    Ok(process::run(types.arg(root.join("python/akunu")))?)
 }
 
 /// Python in an environment of its own, which is made if it is not there.

@@ -3,6 +3,8 @@
 
 mod bailingmoe2;
 mod bert;
+mod cohere2;
+mod cohere2moe;
 mod dots1;
 mod ernie4_5_moe;
 mod gemma;
@@ -12,6 +14,10 @@ mod glm4moe;
 mod gpt_oss;
 mod granite;
 mod granitemoe;
+mod hunyuan_dense;
+mod hunyuan_moe;
+mod lfm2;
+mod lfm2moe;
 mod llama;
 mod modern_bert;
 mod mpnet;
@@ -21,6 +27,8 @@ mod prelude;
 mod qwen2;
 mod qwen2moe;
 mod qwen3;
+mod qwen35;
+mod qwen35moe;
 mod qwen3moe;
 mod smollm3;
 pub(crate) mod whisper;
@@ -30,7 +38,7 @@ use std::path::Path;
 use crate::architecture::Read;
 use crate::error::ArchError;
 
-pub use crate::architecture::Architecture;
+use crate::architecture::Architecture;
 
 /// Every architecture that can be run, one file of this folder each.
 pub const ALL: &[Architecture] = &[
@@ -49,7 +57,15 @@ pub const ALL: &[Architecture] = &[
     dots1::ARCH,
     glm4moe::ARCH,
     bailingmoe2::ARCH,
+    hunyuan_dense::ARCH,
+    hunyuan_moe::ARCH,
+    cohere2::ARCH,
+    cohere2moe::ARCH,
     gpt_oss::ARCH,
+    lfm2::ARCH,
+    lfm2moe::ARCH,
+    qwen35::ARCH,
+    qwen35moe::ARCH,
     olmoe::ARCH,
     bert::ARCH,
     mpnet::ARCH,

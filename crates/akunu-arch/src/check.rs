@@ -17,15 +17,13 @@ const MIN_DIVISOR: f32 = 1e-6;
 impl Model {
     /// Reads the description of an open model and checks that its numbers make sense.
     pub fn from_store(store: &WeightStore) -> Result<Model, ArchError> {
-        match store.container() {
+        let architecture = match store.container() {
             Container::Gguf(file) => {
                 let metadata = file.metadata();
                 let key = "general.architecture";
                 let name = metadata.string(key)?;
                 let name = name.ok_or_else(|| metadata.missing(key))?;
-                let arch =
-                    arch::by_gguf_name(name).ok_or_else(|| arch::unknown(file.path(), name))?;
-                Model::read(store, arch, Said::Metadata(file))
+                arch::by_gguf_name(name).ok_or_else(|| arch::unknown(file.path(), name))?
             }
             Container::Folder(folder) => {
                 let path = folder.path().join("config.json");
@@ -35,9 +33,28 @@ impl Model {
                 };
                 let name = whole.string("model_type")?;
                 let name = name.ok_or_else(|| whole.missing("model_type"))?;
-                let arch = arch::by_model_type(name).ok_or_else(|| arch::unknown(&path, name))?;
+                arch::by_model_type(name).ok_or_else(|| arch::unknown(&path, name))?
+            }
+        };
+        Model::from_store_as(store, architecture)
+    }
+
+    /// Like [`Model::from_store`], as a model of this architecture, whatever the file calls it. The keys of a GGUF file must
+    /// begin with the architecture's name.
+    pub fn from_store_as(
+        store: &WeightStore,
+        architecture: &'static Architecture,
+    ) -> Result<Model, ArchError> {
+        match store.container() {
+            Container::Gguf(file) => Model::read(store, architecture, Said::Metadata(file)),
+            Container::Folder(folder) => {
+                let path = folder.path().join("config.json");
+                let whole = Section {
+                    path: &path,
+                    object: folder.config(),
+                };
                 let text = whole.section("text_config").unwrap_or(whole);
-                Model::read(store, arch, Said::Config(text))
+                Model::read(store, architecture, Said::Config(text))
             }
         }
     }
@@ -114,6 +131,7 @@ impl Model {
             if !head_dim.is_multiple_of(unit) || head_dim > MAX_HEAD_LENGTH {
                 return Err(file.invalid("head length", head_dim.to_string(), wanted));
             }
+            file.check_heads(attention.heads, attention.kv_heads)?;
             file.check_positive("attention scale", attention.scale)?;
             file.check_positive("attention soft cap", attention.softcap.unwrap_or(1.0))?;
             if let Some(rope) = attention.rope {
@@ -122,7 +140,7 @@ impl Model {
                 let turned = attention.turned_dim();
                 if !(2..=head_dim).contains(&turned) || !turned.is_multiple_of(2) {
                     let found = format!("{turned} of {head_dim}");
-                    let wanted = "an even number, at most those of a head";
+                    let wanted = "an even number, from 2 to those of a head";
                     return Err(file.invalid("elements of a head that turn", found, wanted));
                 }
             }
@@ -135,6 +153,7 @@ impl Model {
 }
 
 impl ModelFile<'_> {
+    /// The error of a value that no model can have.
     pub fn invalid(&self, key: &str, found: String, wanted: &'static str) -> ArchError {
         ArchError::Invalid {
             path: self.path().to_path_buf(),
@@ -152,6 +171,7 @@ impl ModelFile<'_> {
         }
     }
 
+    /// Refuses heads that do not share key and value heads evenly.
     pub fn check_heads(&self, heads: u32, kv_heads: u32) -> Result<(), ArchError> {
         self.check_size("heads", heads, 1 << 12)?;
         self.check_size("key/value heads", kv_heads, heads)?;

@@ -1,6 +1,7 @@
 //! Whether a file has the weights of a model.
 
 use std::collections::HashSet;
+use std::iter;
 use std::path::Path;
 
 use akunu_gguf::WeightStore;
@@ -82,7 +83,7 @@ impl Bind for Check<'_> {
     type Error = ArchError;
 
     fn matrix(&mut self, weight: &NamedMatrix) -> Result<(), ArchError> {
-        let shape = [weight.tensor_rows, weight.cols];
+        let shape = weight.tensor_shape();
         if weight.stack == 1 {
             return self.weight(&weight.name, shape);
         }
@@ -108,6 +109,8 @@ impl Bind for Check<'_> {
     }
 
     fn vector(&mut self, weight: &NamedVector) -> Result<(), ArchError> {
-        self.weight(&weight.name, [weight.rows, weight.cols])
+        let mut names = iter::once(&weight.name).chain(&weight.times);
+        let [_, step] = weight.every;
+        names.try_for_each(|name| self.weight(name, [weight.rows, step * weight.cols]))
     }
 }

@@ -11,18 +11,19 @@ use akunu_gguf::{GgufFile, Value, WeightStore};
 
 use crate::error::ArchError;
 use crate::rope::Pairing;
-pub(crate) use keys::Key;
+pub use keys::Key;
 pub(crate) use section::Section;
-pub(crate) use windows::WindowPattern;
+pub use windows::WindowPattern;
 
-/// An open model whose architecture is known.
-pub(crate) struct ModelFile<'a> {
+/// The description of an open model whose architecture is known.
+pub struct ModelFile<'a> {
+    /// Its weights.
     pub store: &'a WeightStore,
     /// The architecture's name in GGUF files.
     pub arch: &'static str,
     /// Which elements of a head turn together in its GGUF files.
     pub pairing: Pairing,
-    pub said: Said<'a>,
+    pub(crate) said: Said<'a>,
 }
 
 /// Where the description is.
@@ -44,13 +45,14 @@ impl<'a> ModelFile<'a> {
     }
 
     /// `config.json`; `None` in a GGUF file.
-    pub fn config(&self) -> Option<Section<'a>> {
+    pub(crate) fn config(&self) -> Option<Section<'a>> {
         match self.said {
             Said::Metadata(_) => None,
             Said::Config(section) => Some(section),
         }
     }
 
+    /// A whole number; `None` if the file does not have it.
     pub fn u32(&self, key: Key) -> Result<Option<u32>, ArchError> {
         match self.said {
             Said::Metadata(file) => self.first(key, |name| Ok(file.metadata().u32(name)?)),
@@ -58,6 +60,7 @@ impl<'a> ModelFile<'a> {
         }
     }
 
+    /// A number.
     pub fn f32(&self, key: Key) -> Result<Option<f32>, ArchError> {
         match self.said {
             Said::Metadata(file) => self.first(key, |name| Ok(file.metadata().f32(name)?)),
@@ -65,6 +68,7 @@ impl<'a> ModelFile<'a> {
         }
     }
 
+    /// A flag.
     pub fn bool(&self, key: Key) -> Result<Option<bool>, ArchError> {
         match self.said {
             Said::Metadata(file) => self.first(key, |name| Ok(file.metadata().bool(name)?)),
@@ -72,6 +76,7 @@ impl<'a> ModelFile<'a> {
         }
     }
 
+    /// A whole number that the file must have.
     pub fn required(&self, key: Key) -> Result<u32, ArchError> {
         self.u32(key)?.ok_or_else(|| self.missing(key))
     }
@@ -121,6 +126,7 @@ impl<'a> ModelFile<'a> {
         u32::try_from(rows).unwrap_or(u32::MAX)
     }
 
+    /// The error of a key that the file must have.
     pub fn missing(&self, key: Key) -> ArchError {
         match self.said {
             Said::Metadata(file) => file.metadata().missing(&self.key_name(key)).into(),
@@ -128,6 +134,7 @@ impl<'a> ModelFile<'a> {
         }
     }
 
+    /// The error of a feature that a model asks for and its architecture does not have.
     pub fn unsupported(&self, what: String) -> ArchError {
         let path = self.path().to_path_buf();
         ArchError::Unsupported { path, what }

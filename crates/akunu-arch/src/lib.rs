@@ -19,15 +19,23 @@ mod parts;
 mod relative;
 mod rope;
 mod speech;
+mod state;
 mod weights;
+
+/// Model files, which descriptions are read from.
+#[doc(no_inline)]
+pub use akunu_gguf as gguf;
 
 pub use active::ActiveWeights;
 pub use adapter::{adapter_rows, check_adapter};
+pub use architecture::Architecture;
 pub use encoder_use::EncoderUse;
 pub use error::ArchError;
 pub use ffn::{
     Activation, Dense, ExpertLinear, Experts, Ffn, Gated, Gating, Groups, Router, SharedExpert,
+    SharedWeight,
 };
+pub use file::{Key, ModelFile, WindowPattern};
 pub use layer::{
     Attention, BlockNorms, Cross, HeadNorms, Layer, LayerNorms, Mixer, Norm, NormKind, RowNorms,
 };
@@ -35,8 +43,9 @@ pub use linear::Linear;
 pub use model::{
     Classifier, ClassifierHead, Distances, Embedding, Logits, Model, Output, Pooling, Table,
 };
-pub use parts::OUTPUT;
+pub use parts::{OUTPUT, Parts};
 pub use relative::RelativePositions;
 pub use rope::{Pairing, Rope, RopeFactors};
 pub use speech::{Convolution, SoundEncoder, Speech};
-pub use weights::{Bind, NamedMatrix, NamedVector};
+pub use state::{DeltaNet, HeadOrder, ShortConv, StateSize, Taps};
+pub use weights::{Bind, Change, NamedMatrix, NamedVector};

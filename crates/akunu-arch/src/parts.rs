@@ -1,46 +1,51 @@
 //! The parts that architectures are made of, with the names of their weights. Llama, Qwen, Gemma and their like share
 //! these names; `akunu-gguf` maps those of GGUF files and of Hugging Face to them.
 
+mod attention;
 mod encoder;
 mod experts;
-mod optional;
+mod norms;
+mod state;
 
 use crate::error::ArchError;
 use crate::ffn::{Activation, Ffn, Gated};
 use crate::file::{ModelFile, WindowPattern, keys};
-use crate::layer::{
-    Attention, BlockNorms, HeadNorms, Layer, LayerNorms, Mixer, Norm, NormKind, RowNorms,
-};
+use crate::layer::{Attention, Layer, LayerNorms, Mixer, Norm, NormKind};
 use crate::linear::Linear;
 use crate::model::{Embedding, Logits, Model, Output};
 use crate::rope::Rope;
-use crate::weights::{NamedMatrix, NamedVector};
+use crate::weights::{Change, NamedMatrix, NamedVector};
 
 pub(crate) use experts::{ExpertParts, Routing};
+pub(crate) use state::DeltaSizes;
 
 /// The weight that the embedding lookup reads.
 pub(crate) const TOKEN_EMBEDDING: &str = "token_embedding.weight";
 /// The weight of the logits. A model with tied embeddings has their product and no weight of this name.
 pub const OUTPUT: &str = "output.weight";
 
-/// The sizes of a model, and the parts of these sizes.
-pub(crate) struct Parts<'a> {
+/// The sizes of a model, and the parts of these sizes: what most architectures share.
+pub struct Parts<'a> {
+    /// The description that they were read from.
     pub file: &'a ModelFile<'a>,
+    /// Width of the residual stream.
     pub dim: u32,
+    /// Layers.
     pub n_layers: usize,
+    /// Positions that the model was trained for.
     pub context_length: u32,
     /// Added under the root of all norms.
     pub eps: f32,
-    /// What norms multiply by more than the file's weights.
-    pub norm_plus: f32,
+    /// How the weights of norms follow from those of the file.
+    pub norm_change: Change,
     /// Elements of a head.
     pub head_dim: u32,
     /// Query heads of each layer.
     pub heads: Vec<u32>,
-    /// Key and value heads of each layer.
-    kv_heads: Vec<u32>,
+    /// Key and value heads of each layer; GGUF files say 0 for layers without attention.
+    pub kv_heads: Vec<u32>,
     /// Width of the feed-forward block of each layer.
-    ffn: Vec<u32>,
+    pub ffn: Vec<u32>,
     vocab_size: u32,
     windows: Vec<Option<u32>>,
     rope: Rope,
@@ -78,7 +83,8 @@ impl<'a> Parts<'a> {
             file.check_size("feed-forward length", width, 1 << 22)?;
         }
         for (&heads, &kv_heads) in heads.iter().zip(&kv_heads) {
-            file.check_heads(heads, kv_heads)?;
+            file.check_size("heads", heads, 1 << 12)?;
+            file.check_size("key/value heads", kv_heads.max(1), heads)?;
         }
         file.check_size("head length", head_dim, 1 << 10)?;
         file.check_size("vocabulary", vocab_size, 1 << 24)?;
@@ -92,7 +98,7 @@ impl<'a> Parts<'a> {
             n_layers,
             context_length,
             eps,
-            norm_plus: 0.0,
+            norm_change: Change::None,
             head_dim,
             heads,
             kv_heads,
@@ -142,6 +148,7 @@ impl<'a> Parts<'a> {
             heads,
             kv_heads,
             head_dim,
+            has_gate: false,
             q: linear("q", heads * head_dim, self.dim),
             k: linear("k", kv_heads * head_dim, self.dim),
             v: linear("v", kv_heads * head_dim, self.dim),
@@ -160,43 +167,6 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Scores of each head that have no value.
-    pub fn sinks(&self, at: usize) -> NamedVector {
-        NamedVector::new(in_layer(at, "attention.sinks"), 1, self.heads[at])
-    }
-
-    /// Norms of the heads of queries and keys.
-    pub fn head_norms(&self, at: usize) -> HeadNorms {
-        let norm = |part: &str| NamedVector {
-            plus: self.norm_plus,
-            ..NamedVector::new(
-                in_layer(at, &format!("attention.{part}_norm.weight")),
-                1,
-                self.head_dim,
-            )
-        };
-        HeadNorms {
-            q: norm("q"),
-            k: norm("k"),
-            eps: self.eps,
-        }
-    }
-
-    /// Norms of all queries and all keys of a token.
-    pub fn row_norms(&self, at: usize) -> RowNorms {
-        let (heads, kv_heads) = (self.heads[at], self.kv_heads[at]);
-        let norm = |part: &str, n_heads: u32| {
-            let name = in_layer(at, &format!("attention.{part}_norm"));
-            let mut norm = self.norm(name);
-            norm.weight.cols = n_heads * self.head_dim;
-            norm
-        };
-        RowNorms {
-            q: norm("q", heads),
-            k: norm("k", kv_heads),
-        }
-    }
-
     /// A feed-forward block with a gate.
     pub fn gated(&self, at: usize, activation: Activation) -> Gated {
         let (width, dim) = (self.ffn[at], self.dim);
@@ -211,37 +181,12 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Norms of what the blocks read.
-    pub fn input_norms(&self, at: usize) -> LayerNorms {
-        self.input_norms_by(at, "ffn_norm")
-    }
-
-    /// The same, where the one of the feed-forward block has this name.
-    fn input_norms_by(&self, at: usize, ffn_norm: &str) -> LayerNorms {
-        let of = |name: &str| BlockNorms {
-            input: Some(self.norm(in_layer(at, name))),
-            ..BlockNorms::NONE
-        };
-        LayerNorms {
-            mixer: of("attention_norm"),
-            ffn: of(ffn_norm),
-        }
-    }
-
-    /// Norms of what the blocks read, and of what they give.
-    pub fn sandwich_norms(&self, at: usize) -> LayerNorms {
-        let LayerNorms { mut mixer, mut ffn } = self.input_norms(at);
-        mixer.output = Some(self.norm(in_layer(at, "post_attention_norm")));
-        ffn.output = Some(self.norm(in_layer(at, "post_ffn_norm")));
-        LayerNorms { mixer, ffn }
-    }
-
     /// A norm by the root mean square.
-    fn norm(&self, name: impl AsRef<str>) -> Norm {
+    pub fn norm(&self, name: impl AsRef<str>) -> Norm {
         Norm {
             kind: NormKind::Rms,
             weight: NamedVector {
-                plus: self.norm_plus,
+                change: self.norm_change,
                 ..NamedVector::new(format!("{}.weight", name.as_ref()), 1, self.dim)
             },
             bias: None,
@@ -251,7 +196,7 @@ impl<'a> Parts<'a> {
 }
 
 /// The name of a part of a layer.
-fn in_layer(at: usize, part: &str) -> String {
+pub(crate) fn in_layer(at: usize, part: &str) -> String {
     format!("layers.{at}.{part}")
 }
 
@@ -265,7 +210,7 @@ pub(crate) fn linear(module: String, rows: u32, cols: u32) -> Linear {
 
 impl Linear {
     /// The same product with a bias.
-    pub(crate) fn with_bias(self) -> Linear {
+    pub fn with_bias(self) -> Linear {
         let module = self.weight.name.trim_end_matches(".weight");
         let bias = NamedVector::new(format!("{module}.bias"), 1, self.weight.rows);
         Linear {
@@ -276,8 +221,21 @@ impl Linear {
 }
 
 impl Attention {
+    /// The same attention with a gate, whose heads lie behind those of the queries.
+    pub(crate) fn with_gate(self) -> Attention {
+        let q = &self.q.weight;
+        Attention {
+            q: Linear {
+                weight: NamedMatrix::new(q.name.clone(), 2 * q.rows, q.cols),
+                bias: None,
+            },
+            has_gate: true,
+            ..self
+        }
+    }
+
     /// The same attention with biases of q, k and v.
-    pub(crate) fn with_qkv_bias(self) -> Attention {
+    pub fn with_qkv_bias(self) -> Attention {
         Attention {
             q: self.q.with_bias(),
             k: self.k.with_bias(),
@@ -288,18 +246,32 @@ impl Attention {
 }
 
 impl Layer {
+    /// The same layer with another mixer.
+    pub(crate) fn with_mixer(self, mixer: Mixer) -> Layer {
+        Layer { mixer, ..self }
+    }
+
     /// A layer of attention and a feed-forward block with a gate.
-    pub(crate) fn gated(attention: Attention, ffn: Gated, norms: LayerNorms) -> Layer {
+    pub fn gated(attention: Attention, ffn: Gated, norms: LayerNorms) -> Layer {
         Layer::new(attention, Ffn::Gated(ffn), norms)
     }
 
     /// A layer of attention and a feed-forward block.
-    pub(crate) fn new(attention: Attention, ffn: Ffn, norms: LayerNorms) -> Layer {
+    pub fn new(attention: Attention, ffn: Ffn, norms: LayerNorms) -> Layer {
         Layer {
             mixer: Mixer::Attention(attention),
             cross: None,
             ffn,
             norms,
+            is_parallel: false,
+        }
+    }
+
+    /// The same layer, whose blocks read the same.
+    pub(crate) fn parallel(self) -> Layer {
+        Layer {
+            is_parallel: true,
+            ..self
         }
     }
 }

@@ -67,6 +67,14 @@ pub struct Rope {
 }
 
 impl Rope {
+    /// The same with pairs of neighbours.
+    pub(crate) fn interleaved(self) -> Rope {
+        Rope {
+            pairing: Pairing::Interleaved,
+            ..self
+        }
+    }
+
     /// The divisors for a head of `head_dim`, infinite for pairs that do not turn. `weight` is the weight `rope_freqs`, which
     /// [`RopeFactors::Weight`] needs; missing entries count as 1.
     pub fn divisors(&self, head_dim: u32, weight: &[f32]) -> Vec<f32> {

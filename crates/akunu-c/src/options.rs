@@ -127,7 +127,7 @@ impl Values {
     pub fn speculation(&self, model: &Model) -> Result<Speculation, Failure> {
         let draft = self.draft.as_ref();
         let draft = draft
-            .map(|draft| DraftModel::new(model, draft))
+            .map(|draft| DraftModel::new(model, draft.as_ref()))
             .transpose()?;
         Ok(Speculation {
             draft,

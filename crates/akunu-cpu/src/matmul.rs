@@ -14,6 +14,7 @@ mod expert_stack;
 mod experts;
 mod float_gemv;
 mod gemv;
+pub(crate) mod in_file;
 mod prepare;
 mod product;
 mod vectors;

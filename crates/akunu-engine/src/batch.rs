@@ -30,6 +30,7 @@ pub struct SequenceId(u64);
 
 /// What a step did for one sequence.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct BatchEvent {
     /// The sequence.
     pub sequence: SequenceId,
@@ -58,6 +59,7 @@ pub enum Progress {
 }
 
 /// A session that could not join, unchanged, and why.
+#[non_exhaustive]
 pub struct JoinError {
     /// The session as it was.
     pub session: Box<Session>,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use akunu_arch::Model;
+use akunu_arch::{Architecture, Model};
 use akunu_gguf::{Container, WeightStore};
 use akunu_program::Device;
 use akunu_tokenizer::{ChatTemplate, Tokenizer, TokenizerConfig};
@@ -28,6 +28,8 @@ pub struct ModelOptions {
     /// Sampling known to suit the model, which takes precedence over what its files suggest. See
     /// [`Model::suggested_sampling`](crate::Model::suggested_sampling).
     pub suggested: SamplingOptions,
+    /// An architecture of your own, for a model of one that is not known here. `None`: the one that the file names.
+    pub architecture: Option<&'static Architecture>,
     /// Makes room for further options.
     #[doc(hidden)]
     pub _more: (),
@@ -68,7 +70,10 @@ impl Loaded {
             let path = path.to_path_buf();
             return Err(EngineError::OnlyVocabulary { path });
         }
-        let config = Model::from_store(&store)?;
+        let config = match options.architecture {
+            Some(own) => Model::from_store_as(&store, own)?,
+            None => Model::from_store(&store)?,
+        };
         if config.is_encoder() {
             let arch = config.arch;
             return Err(EngineError::NotADecoder {

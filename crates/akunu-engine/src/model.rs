@@ -113,7 +113,7 @@ impl Model {
         self.runtime().describe()
     }
 
-    /// Pages of keys and values that sessions use.
+    /// Pages of keys and values, and blocks of states, that sessions use.
     pub fn pages_in_use(&self) -> u32 {
         self.runtime().n_owned_pages()
     }
@@ -141,5 +141,11 @@ impl Model {
     /// The device and all that lies on it, for one submission or one change of buffers.
     pub(crate) fn runtime(&self) -> MutexGuard<'_, Runtime> {
         self.runtime.lock()
+    }
+}
+
+impl AsRef<Model> for Model {
+    fn as_ref(&self) -> &Model {
+        self
     }
 }

@@ -93,6 +93,7 @@ impl Default for GenerateOptions {
 
 /// A generated token.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Token {
     /// Its id.
     pub id: u32,

@@ -90,7 +90,11 @@ impl std::fmt::Debug for DraftModel {
 
 impl DraftModel {
     /// Lets `draft` guess for `model`; an error if their vocabularies differ.
-    pub fn new(model: &Model, draft: &Model) -> Result<DraftModel, EngineError> {
+    pub fn new(
+        model: &impl AsRef<Model>,
+        draft: &impl AsRef<Model>,
+    ) -> Result<DraftModel, EngineError> {
+        let (model, draft) = (model.as_ref(), draft.as_ref());
         let (ours, theirs) = (model.tokenizer(), draft.tokenizer());
         let (n_ours, n_theirs) = (ours.vocab_size(), theirs.vocab_size());
         let refuse = |why: String| {
@@ -115,6 +119,7 @@ impl DraftModel {
 
 /// How many guesses were made and were right, by their position among the guesses of a step, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Speculated {
     /// Steps that had guesses.
     pub steps: u32,

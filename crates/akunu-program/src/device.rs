@@ -101,7 +101,7 @@ pub trait Device: Send {
     fn submit(&mut self, plan: PlanId, step: Option<&Checked>) -> Result<Ticket, DeviceError>;
 
     /// Submissions from now on end early, with [`DeviceError::Stopped`], once `stop` is true; `None`: they run to their end. What
-    /// a stopped submission was to write may hold anything. A device that computes a long prompt within a moment may ignore this.
+    /// a stopped submission was to write may hold anything. A device that never computes for long may ignore this.
     fn stop_when(&mut self, stop: Option<Arc<AtomicBool>>) {
         let _ = stop;
     }

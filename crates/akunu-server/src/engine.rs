@@ -44,11 +44,8 @@ impl Engine {
             ..SessionOptions::default()
         };
         // Whether the context is possible is told now, and not to the first client.
-        let context = model
-            .session(session)
-            .map_err(akunu::Error::from)?
-            .context();
-        let batch = model.batch(options.sequences).map_err(akunu::Error::from)?;
+        let context = model.session(session)?.context();
+        let batch = model.batch(options.sequences)?;
         let stats = Arc::new(Stats::new(options.sequences, context));
         let (inbox, messages) = unbounded_channel();
         let worker = Worker::new(batch, model.clone(), session, Arc::clone(&stats));

@@ -27,6 +27,10 @@ mod unigram;
 pub mod vocabulary;
 mod wordpiece;
 
+/// Model files, whose metadata has vocabularies and templates.
+#[doc(no_inline)]
+pub use akunu_gguf as gguf;
+
 pub use error::TokenizerError;
 pub use json::TokenizerConfig;
 pub use prompt::PromptPart;

@@ -20,6 +20,18 @@ use crate::turns;
 
 /// Options of a conversation. [`Model::chat_options`](crate::Model::chat_options) returns those that suit a model.
 ///
+/// ```no_run
+/// # let model = akunu::Model::open("model.gguf")?;
+/// let options = akunu::ChatOptions {
+///     system: Some("Answer in one sentence.".into()),
+///     max_tokens: Some(100),
+///     grammar: Some(akunu::Grammar::json_schema(&model, r#"{"type": "string"}"#)?),
+///     ..model.chat_options()
+/// };
+/// let chat = model.chat_with(options)?;
+/// # Ok::<(), akunu::Error>(())
+/// ```
+///
 /// Later versions may have further fields: end a value with `..ChatOptions::default()`.
 #[derive(Clone, Debug)]
 pub struct ChatOptions {
@@ -84,6 +96,16 @@ impl Default for ChatOptions {
 }
 
 /// A conversation with a model: its messages, and the session that holds them as tokens.
+///
+/// ```no_run
+/// let mut chat = akunu::Model::open("model.gguf")?.chat()?;
+/// for piece in chat.ask("What is the capital of France?")? {
+///     print!("{}", piece?);
+/// }
+/// println!("{}", chat.messages().len()); // 2: the question and the answer
+/// chat.save("talk.json")?;
+/// # Ok::<(), akunu::Error>(())
+/// ```
 ///
 /// Only what is new since the last reply goes through the model. A question that fails is not kept: after an error
 /// the conversation is as it was before the question.
@@ -363,10 +385,7 @@ impl ChatOptions {
         // A full context is read already, and is shifted by the generation.
         let is_full = session.tokens() == ids && ids.len() >= context;
         let prompt = match is_full {
-            true => Fed {
-                reused: ids.len(),
-                processed: 0,
-            },
+            true => Fed::reused(ids.len()),
             false => session.feed_until(ids, &self.cancel, watch)?,
         };
         let stats = ReplyStats {

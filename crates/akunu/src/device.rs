@@ -2,10 +2,21 @@
 
 use akunu_cpu::{CpuDevice, CpuOptions};
 use akunu_kernels::twin_device::TwinDevice;
+use akunu_program::Device as CustomDevice;
 
 use crate::error::Error;
 
 /// A device that can run a model.
+///
+/// ```no_run
+/// use akunu::{CpuOptions, Device, Model};
+///
+/// let gpu = Model::open_on("model.gguf", Device::Cuda(0));
+/// let cpu = Device::Cpu(CpuOptions { threads: Some(4), ..CpuOptions::default() });
+/// let model = gpu.or_else(|_| Model::open_on("model.gguf", cpu))?;
+/// println!("{}", model.device().0); // "cuda" or "cpu"
+/// # Ok::<(), akunu::Error>(())
+/// ```
 #[derive(Default)]
 #[non_exhaustive]
 pub enum Device {
@@ -21,7 +32,7 @@ pub enum Device {
     /// The specification that the others are tested against: plain Rust, one thread, slow.
     Twin,
     /// Any other implementation.
-    Custom(Box<dyn akunu_program::Device>),
+    Custom(Box<dyn CustomDevice>),
 }
 
 impl Device {
@@ -41,7 +52,7 @@ impl Device {
     }
 
     /// Opens the device, for one model.
-    pub fn open(self) -> Result<Box<dyn akunu_program::Device>, Error> {
+    pub fn open(self) -> Result<Box<dyn CustomDevice>, Error> {
         match self {
             Device::Auto => cuda(0)
                 .or_else(|_| metal())
@@ -55,29 +66,29 @@ impl Device {
     }
 }
 
-fn cpu(options: CpuOptions) -> Result<Box<dyn akunu_program::Device>, Error> {
+fn cpu(options: CpuOptions) -> Result<Box<dyn CustomDevice>, Error> {
     Ok(Box::new(CpuDevice::new(options)?))
 }
 
 #[cfg(target_os = "macos")]
-fn metal() -> Result<Box<dyn akunu_program::Device>, Error> {
+fn metal() -> Result<Box<dyn CustomDevice>, Error> {
     let device = akunu_kernels::MetalDevice::new();
     Ok(Box::new(device.map_err(akunu_engine::EngineError::from)?))
 }
 
 #[cfg(not(target_os = "macos"))]
-fn metal() -> Result<Box<dyn akunu_program::Device>, Error> {
+fn metal() -> Result<Box<dyn CustomDevice>, Error> {
     Err(Error::NoMetal)
 }
 
 #[cfg(feature = "cuda")]
-fn cuda(ordinal: u32) -> Result<Box<dyn akunu_program::Device>, Error> {
+fn cuda(ordinal: u32) -> Result<Box<dyn CustomDevice>, Error> {
     let device = akunu_cuda::open(ordinal);
     Ok(Box::new(device.map_err(akunu_engine::EngineError::from)?))
 }
 
 #[cfg(not(feature = "cuda"))]
-fn cuda(_: u32) -> Result<Box<dyn akunu_program::Device>, Error> {
+fn cuda(_: u32) -> Result<Box<dyn CustomDevice>, Error> {
     Err(Error::NoCuda)
 }
 

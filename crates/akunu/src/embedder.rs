@@ -39,6 +39,17 @@ enum Kind {
 
 /// How texts become vectors.
 ///
+/// ```no_run
+/// # let embedder = akunu::Embedder::open("embedding-model")?;
+/// let options = akunu::EmbedOptions {
+///     strict: true,
+///     ..akunu::EmbedOptions::default()
+/// };
+/// let embedding = &embedder.embed_with(&["a cat"], options)?[0];
+/// assert_eq!(embedding.n_cut, 0);
+/// # Ok::<(), akunu::Error>(())
+/// ```
+///
 /// Later versions may have further fields: end a value with `..EmbedOptions::default()`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EmbedOptions {
@@ -51,7 +62,12 @@ pub struct EmbedOptions {
     pub _more: (),
 }
 
-/// The vector of a text.
+/// The vector of a text, from [`Embedder::embed_with`].
+///
+/// ```
+/// let embedding = akunu::Embedding::default();
+/// println!("{} numbers from {} tokens", embedding.vector.len(), embedding.n_tokens);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Embedding {

@@ -4,7 +4,13 @@ use akunu_cpu::CpuError;
 use akunu_engine::{EngineError, GrammarError};
 use akunu_tokenizer::TokenizerError;
 
-/// An error, in one sentence.
+/// An error, in one sentence. Its [kind](Error::kind) is for programs, its `source` for those who look closer.
+///
+/// ```
+/// let error = akunu::Model::open("nowhere.gguf").err().expect("there is no such file");
+/// assert_eq!(error.kind(), akunu::ErrorKind::NotFound);
+/// assert!(error.to_string().starts_with("nowhere.gguf: "));
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -10,6 +10,18 @@ use akunu_program::DeviceError;
 use crate::error::Error;
 
 /// A kind of error.
+///
+/// ```no_run
+/// use akunu::ErrorKind;
+///
+/// # let mut chat = akunu::Model::open("model.gguf")?.chat()?;
+/// match chat.ask("Hello").map_err(|error| error.kind()) {
+///     Ok(reply) => println!("{} turns are forgotten", reply.n_forgotten()),
+///     Err(ErrorKind::ContextFull) => chat.reset(),
+///     Err(kind) => eprintln!("{kind:?}"),
+/// }
+/// # Ok::<(), akunu::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {

@@ -12,6 +12,12 @@ use crate::error::Error;
 /// `name` is one of the catalogue (`smollm2`, for example; a wrong one gets the list), or `hf:owner/repository/file.gguf`
 /// for a file of Hugging Face. What is there already is not downloaded again, and what was downloaded has the hash that was
 /// promised.
+///
+/// ```no_run
+/// let path = akunu::fetch("smollm2", "models")?;
+/// let model = akunu::Model::open(path)?;
+/// # Ok::<(), akunu::Error>(())
+/// ```
 pub fn fetch(name: &str, folder: impl AsRef<Path>) -> Result<PathBuf, Error> {
     let name: ModelName = name.parse()?;
     Ok(name.install(folder.as_ref(), Hub::new(DEFAULT_ENDPOINT), &Silence)?)

@@ -25,18 +25,35 @@ mod window;
 #[cfg(feature = "speech")]
 pub use akunu_audio::{AudioError, AudioProblem, AudioReader};
 pub use akunu_cpu::{CpuError, CpuOptions, Isa};
+/// The engine's own model, which [`Session::model`] returns.
+#[doc(no_inline)]
+pub use akunu_engine::Model as EngineModel;
+/// Architectures: `akunu-arch`, with which [`ModelOptions::architecture`] describes models that are not known here.
+#[doc(no_inline)]
+pub use akunu_engine::arch;
+#[doc(inline)]
+pub use akunu_engine::arch::Model as ModelConfig;
+pub use akunu_engine::arch::{ArchError, Architecture, Pooling};
+/// Programs and devices: `akunu-program`, for a [`CustomDevice`].
+#[doc(no_inline)]
+pub use akunu_engine::program;
 #[cfg(feature = "speech")]
 pub use akunu_engine::speech::{SpeechModel, Word, is_speech};
 pub use akunu_engine::{
-    Adapter, Adapters, Batch, BatchEvent, CancelFlag, DRY_BREAKERS, DraftModel, Encoder,
-    EngineError, Fed, GenerateOptions, Generation, Grammar, GrammarError, GrammarWalk, JoinError,
-    KvFormat, LOOP_WINDOW, Loading, LogitRule, LogitRules, Lookup, MAX_BIASES, MAX_DRAFT,
-    MAX_LOGPROBS, MAX_SEQUENCES, ModelOptions, Overflow, Progress, Reading, Sampling,
-    SamplingOptions, SequenceId, Session, SessionOptions, Speculated, Speculation, StopReason,
-    Token, TokenLogprobs, Watch, is_encoder,
+    Adapter, Adapters, Batch, BatchEvent, CancelFlag, DRY_BREAKERS, DeviceError, DraftModel,
+    Encoder, EngineError, Fed, GenerateOptions, Generation, Grammar, GrammarError, GrammarWalk,
+    JoinError, KvFormat, LOOP_WINDOW, Loading, LogitRule, LogitRules, Lookup, MAX_BIASES,
+    MAX_DRAFT, MAX_LOGPROBS, MAX_SEQUENCES, ModelOptions, Overflow, Progress, Reading, Sampling,
+    SamplingOptions, SavedSessionError, SequenceId, Session, SessionOptions, Speculated,
+    Speculation, StopReason, StoreError, Token, TokenLogprobs, Watch, is_encoder,
 };
+#[cfg(feature = "fetch")]
+pub use akunu_fetch::FetchError;
+/// The trait of devices, for [`Device::Custom`].
+pub use akunu_program::Device as CustomDevice;
 pub use akunu_tokenizer::{
-    EncodeOptions, Message, PromptPart, RenderOptions, TemplateError, Tokenizer, TokenizerError,
+    ChatTemplate, EncodeOptions, Message, PromptPart, RenderOptions, TemplateError, Tokenizer,
+    TokenizerError,
 };
 pub use chat::{Chat, ChatOptions};
 pub use device::Device;

@@ -1,10 +1,13 @@
 //! A model on a device.
 
-use std::ops::Deref;
 use std::path::Path;
 
-use akunu_engine::{Loading, ModelOptions, SessionOptions};
-use akunu_tokenizer::{Message, RenderOptions};
+use akunu_engine::arch::Model as ModelConfig;
+use akunu_engine::{
+    Adapter, Batch, KvFormat, Loading, Model as EngineModel, ModelOptions, SamplingOptions,
+    Session, SessionOptions,
+};
+use akunu_tokenizer::{ChatTemplate, Message, RenderOptions, Tokenizer};
 
 use crate::chat::{Chat, ChatOptions};
 use crate::device::Device;
@@ -14,9 +17,19 @@ use crate::turns;
 
 /// A model on a device. Clones are cheap and share everything.
 ///
-/// It dereferences to the [engine's model](akunu_engine::Model), and adds conversations and prompts.
+/// ```no_run
+/// let model = akunu::Model::open("model.gguf")?;
+/// println!("{} layers, on {}", model.config().layers.len(), model.device().1);
+/// let ids = model.prompt(&[akunu::Message::new("user", "Hello")])?;
+/// let mut session = model.session(akunu::SessionOptions::default())?;
+/// session.feed(&ids)?;
+/// for token in session.generate(akunu::GenerateOptions::default())?.take(20) {
+///     print!("{}", token?.text);
+/// }
+/// # Ok::<(), akunu::Error>(())
+/// ```
 #[derive(Clone)]
-pub struct Model(akunu_engine::Model);
+pub struct Model(EngineModel);
 
 impl Model {
     /// Opens a GGUF file, or a folder with safetensors, on the best device of this machine.
@@ -52,7 +65,7 @@ impl Model {
                 .or(crate::fetch::recommended_sampling(path.as_ref())),
             ..options
         };
-        let model = akunu_engine::Model::load_watched(path, device.open()?, options, loading)?;
+        let model = EngineModel::load_watched(path, device.open()?, options, loading)?;
         Ok(Model(model))
     }
 
@@ -81,7 +94,7 @@ impl Model {
 
     /// The ids of a conversation up to where the model's answer begins. No text of a message becomes a control token.
     pub fn prompt(&self, messages: &[Message]) -> Result<Vec<u32>, Error> {
-        Ok(turns::encode(self, messages)?)
+        Ok(turns::encode(&self.0, messages)?)
     }
 
     /// Like [`Model::prompt`], with further variables for the chat template: `tools`, for example. A
@@ -91,25 +104,93 @@ impl Model {
         messages: &[Message],
         options: &RenderOptions,
     ) -> Result<Vec<u32>, Error> {
-        Ok(turns::encode_with(self, messages, options)?)
+        Ok(turns::encode_with(&self.0, messages, options)?)
     }
 
     /// Texts that end an answer to a prompt of [`Model::prompt`], besides the model's own end tokens.
     pub fn prompt_stops(&self) -> Vec<String> {
-        turns::stops(self)
+        turns::stops(&self.0)
     }
 }
 
-impl Deref for Model {
-    type Target = akunu_engine::Model;
+/// The model itself, its sessions and batches.
+impl Model {
+    /// A sequence of tokens with its keys and values, which can be continued, saved and forked.
+    pub fn session(&self, options: SessionOptions) -> Result<Session, Error> {
+        Ok(self.0.session(options)?)
+    }
 
-    fn deref(&self) -> &akunu_engine::Model {
+    /// Makes a batch of up to `sequences` that run together, 1 to [`MAX_SEQUENCES`](crate::MAX_SEQUENCES). As many again may wait.
+    pub fn batch(&self, sequences: u32) -> Result<Batch, Error> {
+        Ok(self.0.batch(sequences)?)
+    }
+
+    /// Loads a LoRA adapter from a GGUF file or a folder, for [`ChatOptions::adapters`] or
+    /// [`Session::set_adapters`](crate::Session::set_adapters).
+    pub fn load_adapter(&self, path: impl AsRef<Path>) -> Result<Adapter, Error> {
+        Ok(self.0.load_adapter(path)?)
+    }
+
+    /// Limits the memory for keys and values of all sessions together, in positions. Without it the pool grows as
+    /// sequences need it. Call it before making sessions.
+    pub fn limit_pool(&self, positions: u32) {
+        self.0.limit_pool(positions);
+    }
+
+    /// The file or folder of the model.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// The shape of the model: layers, heads, dimensions and the context that it was trained for.
+    pub fn config(&self) -> &ModelConfig {
+        self.0.config()
+    }
+
+    /// How keys and values are stored.
+    pub fn kv_format(&self) -> KvFormat {
+        self.0.kv_format()
+    }
+
+    /// The vocabulary of the model, which turns text into token ids and back.
+    pub fn tokenizer(&self) -> &Tokenizer {
+        self.0.tokenizer()
+    }
+
+    /// The chat template of the model's files, if there is one.
+    pub fn chat_template(&self) -> Option<&ChatTemplate> {
+        self.0.chat_template()
+    }
+
+    /// The sampling that suits the model: [`ModelOptions::suggested`], the catalogue's, and what its files suggest for the rest.
+    pub fn suggested_sampling(&self) -> &SamplingOptions {
+        self.0.suggested_sampling()
+    }
+
+    /// Bytes of all weights: what decoding one token reads, except for the rows of the embedding that it does not need.
+    pub fn weight_bytes(&self) -> u64 {
+        self.0.weight_bytes()
+    }
+
+    /// The device's name, and what it runs on.
+    pub fn device(&self) -> (&'static str, String) {
+        self.0.device()
+    }
+
+    /// Pages of keys and values that sessions use.
+    pub fn pages_in_use(&self) -> u32 {
+        self.0.pages_in_use()
+    }
+}
+
+impl AsRef<EngineModel> for Model {
+    fn as_ref(&self) -> &EngineModel {
         &self.0
     }
 }
 
-impl From<akunu_engine::Model> for Model {
-    fn from(model: akunu_engine::Model) -> Model {
+impl From<EngineModel> for Model {
+    fn from(model: EngineModel) -> Model {
         Model(model)
     }
 }

@@ -11,6 +11,19 @@ use crate::history::{Before, History, Open};
 
 /// A reply: an iterator of pieces of text.
 ///
+/// ```no_run
+/// # let mut chat = akunu::Model::open("model.gguf")?.chat()?;
+/// let mut reply = chat.ask("Name three rivers.")?;
+/// while let Some(piece) = reply.next() {
+///     print!("{}", piece?);
+///     if reply.text().lines().count() > 3 {
+///         break;
+///     }
+/// }
+/// println!("{:?}", reply.stop());
+/// # Ok::<(), akunu::Error>(())
+/// ```
+///
 /// When it is dropped, the conversation keeps the pieces that were taken as the answer. After an error, or if nothing was
 /// taken, the conversation is as it was before the question.
 pub struct Reply<'c> {
@@ -32,6 +45,15 @@ pub struct Reply<'c> {
 }
 
 /// Tokens and times of a reply.
+///
+/// ```no_run
+/// # let mut chat = akunu::Model::open("model.gguf")?.chat()?;
+/// let mut reply = chat.ask("Name three rivers.")?;
+/// let text: String = reply.by_ref().collect::<Result<_, _>>()?;
+/// let stats = reply.finish();
+/// println!("{} tokens, {:?} to the first", stats.tokens, stats.reading + stats.first);
+/// # Ok::<(), akunu::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReplyStats {

@@ -22,6 +22,15 @@ pub struct Reranker {
 }
 
 /// How well a document answers a question.
+///
+/// ```no_run
+/// # let reranker = akunu::Reranker::open("reranker")?;
+/// let documents = ["Paris is the capital.", "A cat."];
+/// let rankings = reranker.rank("What is the capital of France?", &documents, false)?;
+/// let best = rankings.iter().max_by(|a, b| a.score.total_cmp(&b.score));
+/// println!("{best:?}");
+/// # Ok::<(), akunu::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Ranking {

@@ -7,6 +7,12 @@ use akunu_engine::{Sampling, SamplingOptions};
 /// The sampling of a single answer of a model that suggests `suggested`, with a [random](random_seed) seed. What a model does
 /// not suggest is careful: small models say what they know only if they are seldom led away from it. Nothing is penalised,
 /// because the words of a right answer are often those of the question.
+///
+/// ```no_run
+/// # let model = akunu::Model::open("model.gguf")?;
+/// let sampling = akunu::careful_sampling(model.suggested_sampling());
+/// # Ok::<(), akunu::Error>(())
+/// ```
 pub fn careful_sampling(suggested: &SamplingOptions) -> Sampling {
     suggested.over(Sampling {
         temperature: 0.1,
@@ -20,6 +26,11 @@ pub fn careful_sampling(suggested: &SamplingOptions) -> Sampling {
 
 /// The sampling of a conversation: as [`careful_sampling`], with a DRY penalty that begins at the 16th token of a line that the
 /// answer repeats word by word. Without it small models end almost half of their long answers in a loop.
+///
+/// ```
+/// let sampling = akunu::chat_sampling(&akunu::SamplingOptions::default());
+/// assert!(sampling.dry_multiplier > 0.0);
+/// ```
 pub fn chat_sampling(suggested: &SamplingOptions) -> Sampling {
     let careful = careful_sampling(suggested);
     if careful.temperature == 0.0 {
@@ -33,6 +44,10 @@ pub fn chat_sampling(suggested: &SamplingOptions) -> Sampling {
 }
 
 /// A random seed. It has 32 bits, so that it is easily typed again and safe in JSON.
+///
+/// ```
+/// assert!(akunu::random_seed() < 1 << 32);
+/// ```
 pub fn random_seed() -> u64 {
     RandomState::new().hash_one(0) >> 32
 }

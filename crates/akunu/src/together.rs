@@ -12,7 +12,18 @@ use crate::model::Model;
 /// Prompts that are answered at once; the others follow as places become free.
 const AT_ONCE: usize = 16;
 
-/// The continuation of a prompt.
+/// The continuation of a prompt, from [`Model::generate_all`].
+///
+/// ```no_run
+/// # let model = akunu::Model::open("model.gguf")?;
+/// let encode = |text| model.tokenizer().encode(text, akunu::EncodeOptions::default());
+/// let prompts = ["1, 2, 3,", "a, b, c,"].map(encode);
+/// let options = akunu::GenerateOptions { max_tokens: 8, ..Default::default() };
+/// for answered in model.generate_all(&prompts, akunu::SessionOptions::default(), &options)? {
+///     println!("{} ({})", answered.text, answered.stop.name());
+/// }
+/// # Ok::<(), akunu::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Answered {

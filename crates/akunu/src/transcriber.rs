@@ -40,6 +40,14 @@ pub struct Transcriber {
 
 /// How a recording is turned into text.
 ///
+/// ```
+/// let options = akunu::TranscribeOptions {
+///     language: Some("en".into()),
+///     words: true,
+///     ..akunu::TranscribeOptions::default()
+/// };
+/// ```
+///
 /// Later versions may have further fields: end a value with `..TranscribeOptions::default()`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TranscribeOptions {
@@ -92,7 +100,13 @@ impl Default for TranscribeOptions {
 }
 
 /// A piece of speech with its times.
+///
+/// ```
+/// let segment = akunu::Segment::new(1.5, 3.0, "Good morning.");
+/// assert_eq!(segment.cues(false)[0].text, "Good morning.");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Segment {
     /// When it begins, in seconds.
     pub start: f64,
@@ -117,6 +131,15 @@ pub struct Segment {
 }
 
 /// The segments of a recording, as an iterator that decodes them one window at a time.
+///
+/// ```no_run
+/// # let mut transcriber = akunu::Transcriber::open("whisper-base")?;
+/// let mut segments = transcriber.transcribe("talk.mp3", &Default::default())?;
+/// while let Some(segment) = segments.next() {
+///     println!("{:.0} s of {:?}: {}", segments.position(), segments.duration(), segment?.text);
+/// }
+/// # Ok::<(), akunu::Error>(())
+/// ```
 pub struct Transcription<'a> {
     model: &'a mut SpeechModel,
     options: TranscribeOptions,
@@ -130,6 +153,24 @@ pub struct Transcription<'a> {
     found: VecDeque<Segment>,
     n_windows: u64,
     has_failed: bool,
+}
+
+impl Segment {
+    /// A segment of this text between two times in seconds; nothing else is known of it.
+    pub fn new(start: f64, end: f64, text: impl Into<String>) -> Segment {
+        Segment {
+            start,
+            end,
+            text: text.into(),
+            tokens: Vec::new(),
+            words: Vec::new(),
+            mean_logprob: 0.0,
+            no_speech: 0.0,
+            temperature: 0.0,
+            compression: 1.0,
+            window: start,
+        }
+    }
 }
 
 /// A window of a recording.

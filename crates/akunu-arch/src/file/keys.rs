@@ -2,12 +2,15 @@
 
 /// A key: its names in GGUF metadata, after that of the architecture, and in `config.json`. The first that is there counts.
 #[derive(Clone, Copy)]
-pub(crate) struct Key {
+pub struct Key {
+    /// In GGUF metadata, after the architecture's name and a dot.
     pub gguf: &'static [&'static str],
+    /// In `config.json`.
     pub config: &'static [&'static str],
 }
 
 impl Key {
+    /// A key with these names.
     pub const fn new(gguf: &'static [&'static str], config: &'static [&'static str]) -> Key {
         Key { gguf, config }
     }
@@ -25,7 +28,12 @@ pub const DIM: Key = Key::new(&["embedding_length"], &["hidden_size", "n_embd"])
 /// A model of nothing but experts may say only theirs.
 pub const FFN: Key = Key::new(
     &["feed_forward_length", "expert_feed_forward_length"],
-    &["intermediate_size", "n_inner", "moe_intermediate_size"],
+    &[
+        "prefix_dense_intermediate_size",
+        "intermediate_size",
+        "n_inner",
+        "moe_intermediate_size",
+    ],
 );
 pub const HEADS: Key = Key::new(
     &["attention.head_count"],

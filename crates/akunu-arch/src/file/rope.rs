@@ -79,7 +79,7 @@ impl ModelFile<'_> {
         };
         match self.said {
             Said::Metadata(_) => self.rope_of_metadata(plain),
-            Said::Config(section) => self.rope_of_config(&section, plain),
+            Said::Config(section) => self.rope_of_config(&section, head_dim, plain),
         }
     }
 
@@ -163,7 +163,12 @@ impl ModelFile<'_> {
 
     /// Older configs have `rope_theta` and `rope_scaling`; newer ones have `rope_parameters`, for all layers or for each kind
     /// of layer.
-    fn rope_of_config(&self, text: &Section, plain: Rope) -> Result<Rope, ArchError> {
+    fn rope_of_config(
+        &self,
+        text: &Section,
+        head_dim: u32,
+        plain: Rope,
+    ) -> Result<Rope, ArchError> {
         let parameters = text.section("rope_parameters");
         let parameters = parameters.map(|all| all.section("full_attention").unwrap_or(all));
         let theta = match parameters {
@@ -208,6 +213,11 @@ impl ModelFile<'_> {
                     high_freq_factor: number("high_freq_factor")?,
                     original_context: scaling.required_u32("original_max_position_embeddings")?,
                 }
+            }
+            // A base that is larger once and for all.
+            Some("dynamic") if scaling.get("alpha").is_some() => {
+                let turned = rope.turned_dim.unwrap_or(head_dim) as f32;
+                rope.theta *= number("alpha")?.powf(turned / (turned - 2.0));
             }
             Some(other) => return Err(self.unsupported(format!("the RoPE scaling `{other}`"))),
         }

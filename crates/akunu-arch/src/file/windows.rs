@@ -7,15 +7,21 @@ use crate::error::ArchError;
 
 /// Which layers have a window where the file names none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WindowPattern {
+pub enum WindowPattern {
     /// No layer does.
     None,
     /// Every layer does.
     All,
     /// Of `period` layers in a row, all but the last.
-    AllButEvery { period: u32 },
+    AllButEvery {
+        /// Layers from one without a window to the next.
+        period: u32,
+    },
     /// Of `period` layers in a row, all but the first.
-    AllButFirst { period: u32 },
+    AllButFirst {
+        /// Layers from one without a window to the next.
+        period: u32,
+    },
 }
 
 impl WindowPattern {

@@ -2,13 +2,21 @@
 
 use std::fs;
 
-use akunu_arch::{Attention, Ffn, Model, Output, Pairing, RopeFactors};
+use akunu_arch::{
+    Activation, ArchError, Architecture, Attention, Change, Ffn, Key, Layer, Model, ModelFile,
+    Output, Pairing, Parts, RopeFactors, WindowPattern,
+};
 use akunu_gguf::{GgufHeader, WeightStore};
 use akunu_types::DType;
 use serde_json::{Value, json};
 
 /// A folder with this config and a token embedding of 10 rows, opened and described.
 fn describe(config: &Value) -> Result<Model, String> {
+    let store = open(config)?;
+    Model::from_store(&store).map_err(|error| error.to_string())
+}
+
+fn open(config: &Value) -> Result<WeightStore, String> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let header = json!({"model.embed_tokens.weight": {
         "dtype": "F32", "shape": [10, 1], "data_offsets": [0, 40]
@@ -19,8 +27,7 @@ fn describe(config: &Value) -> Result<Model, String> {
     file.extend([0; 40]);
     fs::write(folder.path().join("model.safetensors"), file).expect("written");
     fs::write(folder.path().join("config.json"), config.to_string()).expect("written");
-    let store = WeightStore::open(folder.path()).map_err(|error| error.to_string())?;
-    Model::from_store(&store).map_err(|error| error.to_string())
+    WeightStore::open(folder.path()).map_err(|error| error.to_string())
 }
 
 fn llama() -> Value {
@@ -106,7 +113,7 @@ fn gemma2_alternates_and_caps() {
     );
     assert!(matches!(&config.output, Output::Logits(logits) if logits.softcap == Some(30.0)));
     let norm = config.norm.expect("of the result");
-    assert_eq!(norm.weight.plus, 1.0, "safetensors hold w");
+    assert_eq!(norm.weight.change, Change::Plus(1.0), "safetensors hold w");
 }
 
 #[test]
@@ -209,6 +216,45 @@ fn describe_gguf(extra: impl FnOnce(&mut GgufHeader)) -> Result<Model, String> {
     writer.finish().expect("written");
     let store = WeightStore::open(&path).map_err(|error| error.to_string())?;
     Model::from_store(&store).map_err(|error| error.to_string())
+}
+
+/// A model of another crate: a Llama whose logits have a scale of their own key.
+static OUTSIDE: Architecture = Architecture::new(
+    "outside",
+    &["outside"],
+    Pairing::SplitHalves,
+    |file: &ModelFile| -> Result<Model, ArchError> {
+        let scale = file.f32(Key::same(&["logit_scale"]))?;
+        let parts = Parts::read(file, WindowPattern::None, None)?;
+        let mut model = parts.decoder(|at| {
+            let attention = parts.attention(at).with_qkv_bias();
+            let ffn = parts.gated(at, Activation::Silu);
+            Layer::gated(attention, ffn, parts.input_norms(at))
+        });
+        if let Output::Logits(logits) = &mut model.output {
+            logits.scale = scale;
+        }
+        Ok(model)
+    },
+);
+
+/// Breaks when a person with a new model needs a fork of this crate.
+#[test]
+fn an_architecture_can_come_from_outside() {
+    let outside = json!({"model_type": "outside", "logit_scale": 0.5});
+    let config = with(llama(), outside);
+    let refused = describe(&config).expect_err("it is not in the list");
+    assert!(refused.contains("`outside` is not supported"), "{refused}");
+    let store = open(&config).expect("a folder");
+    let model = Model::from_store_as(&store, &OUTSIDE).expect("complete");
+    assert_eq!((model.arch, model.layers.len()), ("outside", 4));
+    assert!(matches!(&model.output, Output::Logits(logits) if logits.scale == Some(0.5)));
+    assert!(first_attention(&model).q.bias.is_some());
+
+    let broken = with(config, json!({"num_attention_heads": 3}));
+    let store = open(&broken).expect("a folder");
+    let error = Model::from_store_as(&store, &OUTSIDE).expect_err("3 heads, 2 of keys");
+    assert!(error.to_string().contains("heads"), "{error}");
 }
 
 #[test]

@@ -17,17 +17,18 @@ mod job;
 mod many;
 mod sorted;
 
-use akunu_kernels::kernel::experts::{Experts, expert_down, expert_gate, gate, gate_code};
+use akunu_kernels::kernel::experts::{Experts, expert_down, expert_gate, gate_code};
 use akunu_program::GateFunction;
 
 use self::few::Few;
-use self::job::{Job, Outputs};
+use self::job::{Job, Matrix, Outputs, Piece, Unpacked};
 pub(super) use self::many::packed_bytes;
 use self::sorted::Sorted;
 use super::gemv::Gemv;
 use super::weight::Weight;
 use crate::call::Call;
-use crate::kernel::elementwise::{Gelu, GeluErf, Silu, gated};
+use crate::kernel::elementwise::{Gelu, GeluErf, Silu, SwigluOai, gated};
+use crate::panels::format::ROWS;
 use crate::part::Part;
 use crate::place::Place;
 use crate::simd::{self, Lanes, WithLanes};
@@ -38,22 +39,24 @@ use crate::twin;
 struct Kept {
     sorted: Sorted,
     few: Few,
-    /// The outputs of a piece of an expert with many results.
-    outputs: Vec<f32>,
+    /// The products of a piece of an expert with many results.
+    products: Vec<f32>,
+    unpacked: Unpacked,
 }
 
 impl<const N: usize> Job<'_, '_, N> {
     /// Multiplies the vectors of all results with their experts' matrices, and gives neighbouring outputs of a result to `store`,
     /// as products with each of the matrices. False if the matrices cannot be read here.
     fn multiply(&self, part: &mut Part, mut store: impl FnMut(Outputs, [&mut [f32]; N])) -> bool {
-        if self.weights(0).is_none() {
+        if self.matrices(0).is_none() {
             return false;
         }
         let mut kept = std::mem::take(part.kept.get::<Kept>());
         let Kept {
             sorted,
             few,
-            outputs,
+            products,
+            unpacked,
         } = &mut kept;
         few.forget();
         sorted.sort(&self.experts, self.ids);
@@ -62,25 +65,39 @@ impl<const N: usize> Job<'_, '_, N> {
             self.pack(part, sorted, packed);
         }
         // The expert whose matrices were found last.
-        let mut found: Option<(u32, [Weight; N])> = None;
+        let mut found: Option<(u32, [Matrix; N])> = None;
         let mut pieces = part.divide(sorted.n_items());
         while let Some(range) = part.take(&mut pieces) {
             for item in range {
                 let (own, item) = sorted.find_item(item);
-                let results = sorted.results(own);
-                let weights = match found {
-                    Some((expert, weights)) if expert == own.expert => weights,
-                    _ => match self.weights(own.expert) {
-                        Some(weights) => found.insert((own.expert, weights)).1,
+                let matrices = match &found {
+                    Some((expert, matrices)) if *expert == own.expert => matrices,
+                    _ => match self.matrices(own.expert) {
+                        Some(matrices) => &found.insert((own.expert, matrices)).1,
                         None => unreachable!("the first expert's matrices were read"),
                     },
                 };
-                match (&own.many, packed) {
-                    (Some(many), Some(packed)) => {
-                        let own = (own.expert, &weights, results);
-                        self.many(part, (many, packed, item), own, outputs, &mut store);
-                    }
-                    _ => self.few((own.expert, item), (&weights, results), few, &mut store),
+                let outputs = match &own.many {
+                    Some(many) => many.outputs(item, self.experts.params.N as usize),
+                    None => ROWS * item..ROWS * (item + 1),
+                };
+                let end = outputs.end.min(self.experts.params.N as usize);
+                let panels = outputs.start / ROWS..end.div_ceil(ROWS);
+                let laid_out = unpacked.lay_out(matrices, panels);
+                let weights = std::array::from_fn(|at| match (&matrices[at], &laid_out[at]) {
+                    (Matrix::Ready(weight), _) => *weight,
+                    (Matrix::InFile(..), Some(panels)) => Weight::Panels(panels),
+                    (Matrix::InFile(..), None) => unreachable!("its panels have pages"),
+                });
+                let piece = Piece {
+                    expert: own.expert,
+                    outputs,
+                    weights: &weights,
+                    results: sorted.results(own),
+                };
+                match own.many.as_ref().zip(packed) {
+                    Some(many) => self.many(part, many, &piece, products, &mut store),
+                    None => self.few(&piece, few, &mut store),
                 }
             }
         }
@@ -166,12 +183,7 @@ impl WithLanes for Activating<'_> {
             code if code == gate_code(GateFunction::Silu) => gated::<L, Silu>(gates, ups, y),
             code if code == gate_code(GateFunction::Gelu) => gated::<L, Gelu>(gates, ups, y),
             code if code == gate_code(GateFunction::GeluErf) => gated::<L, GeluErf>(gates, ups, y),
-            code => {
-                let gate = gate(code);
-                for (y, (&g, &u)) in y.iter_mut().zip(gates.iter().zip(ups)) {
-                    *y = gate(g, u);
-                }
-            }
+            _ => gated::<L, SwigluOai>(gates, ups, y),
         }
     }
 }

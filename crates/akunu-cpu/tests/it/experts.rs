@@ -1,12 +1,13 @@
 //! Experts of a prompt: of some experts there are many results, of others a few or none.
 
 use std::ops::Range;
+use std::sync::Mutex;
 
-use akunu_cpu::Isa;
+use akunu_cpu::{CpuDevice, CpuOptions, Isa};
 use akunu_kernels::KernelId;
 use akunu_kernels::case::{Case, Rng};
-use akunu_kernels::kernel::experts::{Experts, HAS_BIASES, HAS_SCALES};
-use akunu_program::Storage;
+use akunu_kernels::kernel::experts::{Experts, HAS_BIASES, HAS_SCALES, gate_code};
+use akunu_program::{AlignedBytes, GateFunction, Storage};
 use akunu_types::DType;
 use akunu_types::params::ExpertParams;
 
@@ -42,7 +43,7 @@ fn params(dtype: DType) -> ExpertParams {
         K: k,
         stride: n + between,
         flags: HAS_BIASES | HAS_SCALES,
-        activation: 0,
+        activation: gate_code(GateFunction::SwigluOai),
         group_size: mlx.group_size,
         scale_type: mlx.scale_type.code(),
         packed_0: mlx.packed_at,
@@ -128,6 +129,73 @@ fn an_exact_prompt_is_that_of_single_rows() {
             }
         }
     }
+}
+
+/// What a device has warned of.
+static WARNINGS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Experts that do not fit are multiplied with the same numbers, in a prompt and alone, and it is said once for each device.
+#[test]
+fn experts_that_stay_in_the_file_give_the_same_bits() {
+    let mut n_devices = 0;
+    for isa in Isa::available() {
+        let mut laid_out = device(isa, 2, false);
+        let options = CpuOptions {
+            threads: Some(2),
+            isa: Some(isa),
+            free_memory: Some(1000),
+            warn: Some(|text| WARNINGS.lock().expect("no panic").push(text.into())),
+            ..CpuOptions::default()
+        };
+        let mut in_file = Tested::of(CpuDevice::new(options).expect("the machine has it"));
+        n_devices += usize::from(isa != Isa::Scalar);
+        for (kernel, dtype) in kernels() {
+            for rows in [0..N_ROWS, 6..8] {
+                let case = step(kernel, dtype, rows);
+                let expected = outputs(&mut laid_out, kernel, &case);
+                let found = outputs(&mut in_file, kernel, &case);
+                assert!(found == expected, "{isa}, {}", kernel.row().name());
+            }
+        }
+    }
+    let warnings = WARNINGS.lock().expect("no panic");
+    assert_eq!(warnings.len(), n_devices);
+    assert!(
+        warnings.iter().all(|text| text.contains("0.0 GB")),
+        "{warnings:?}"
+    );
+}
+
+/// A number of a row that is NaN makes all of the row's products none, and leaves those of other rows as they are: the gate's limits
+/// must not hide it.
+#[test]
+fn a_row_that_is_not_a_number_gives_none() {
+    let levels = Isa::available().into_iter();
+    for isa in levels.filter(|isa| *isa != Isa::Scalar) {
+        let mut tested = device(isa, 2, false);
+        for dtype in [DType::Q4_0, DType::Q4_K, DType::MXFP4, DType::F16] {
+            let kernel = KernelId::ExpertGate(dtype);
+            for rows in [0..N_ROWS, 0..2] {
+                let mut case = step(kernel, dtype, rows);
+                let mut x = floats(case.data[0].as_ref());
+                x[5] = f32::NAN;
+                case.data[0] = AlignedBytes::from_values(&x);
+                let y = outputs(&mut tested, kernel, &case);
+                let y = floats(&y);
+                let (first, others) = y.split_at(N_USED * params(dtype).N as usize);
+                assert!(first.iter().all(|y| y.is_nan()), "{isa}, {dtype}");
+                assert!(others.iter().all(|y| y.is_finite()), "{isa}, {dtype}");
+            }
+        }
+    }
+}
+
+/// Bytes as numbers, wherever they lie.
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    bytes
+        .chunks_exact(4)
+        .map(bytemuck::pod_read_unaligned)
+        .collect()
 }
 
 /// The bytes of y.

@@ -22,6 +22,14 @@ pub struct Tested {
     exact: bool,
 }
 
+impl Tested {
+    /// A device that is not exact.
+    pub fn of(device: CpuDevice) -> Tested {
+        let exact = false;
+        Tested { device, exact }
+    }
+}
+
 pub fn device(isa: Isa, threads: usize, exact: bool) -> Tested {
     let options = CpuOptions {
         threads: Some(threads),

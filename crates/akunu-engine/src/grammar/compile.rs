@@ -24,7 +24,7 @@ impl Grammar {
     pub const MAX_TEXT: usize = 512 << 10;
 
     /// Answers that are JSON and valid by a JSON schema (draft 2020-12; older ones by their `$schema`).
-    pub fn json_schema(model: &Model, schema: &str) -> Result<Grammar, GrammarError> {
+    pub fn json_schema(model: &impl AsRef<Model>, schema: &str) -> Result<Grammar, GrammarError> {
         let kind = "JSON schema";
         check_text(kind, schema)?;
         let parsed = serde_json::from_str::<serde_json::Value>(schema);
@@ -40,12 +40,12 @@ impl Grammar {
     }
 
     /// Answers that are any JSON value.
-    pub fn any_json(model: &Model) -> Result<Grammar, GrammarError> {
+    pub fn any_json(model: &impl AsRef<Model>) -> Result<Grammar, GrammarError> {
         Grammar::json_schema(model, "{}")
     }
 
     /// Answers that a regular expression matches as a whole, in the syntax of the `regex` crate.
-    pub fn regex(model: &Model, pattern: &str) -> Result<Grammar, GrammarError> {
+    pub fn regex(model: &impl AsRef<Model>, pattern: &str) -> Result<Grammar, GrammarError> {
         let kind = "regular expression";
         check_text(kind, pattern)?;
         check_depth(kind, pattern)?;
@@ -54,7 +54,7 @@ impl Grammar {
 
     /// Answers of a context-free grammar, in the Lark syntax of llguidance. Tokens such as `<|im_end|>` are allowed
     /// where it names them.
-    pub fn lark(model: &Model, text: &str) -> Result<Grammar, GrammarError> {
+    pub fn lark(model: &impl AsRef<Model>, text: &str) -> Result<Grammar, GrammarError> {
         let kind = "grammar";
         check_text(kind, text)?;
         check_depth(kind, text)?;
@@ -65,7 +65,7 @@ impl Grammar {
     }
 
     /// Answers of a context-free grammar in GBNF, beginning with its rule `root`.
-    pub fn gbnf(model: &Model, text: &str) -> Result<Grammar, GrammarError> {
+    pub fn gbnf(model: &impl AsRef<Model>, text: &str) -> Result<Grammar, GrammarError> {
         let kind = "GBNF grammar";
         check_text(kind, text)?;
         check_depth(kind, text)?;
@@ -74,7 +74,7 @@ impl Grammar {
     }
 
     /// Answers of a context-free grammar in either syntax: GBNF, whose rules are written with `::=`, or Lark.
-    pub fn context_free(model: &Model, text: &str) -> Result<Grammar, GrammarError> {
+    pub fn context_free(model: &impl AsRef<Model>, text: &str) -> Result<Grammar, GrammarError> {
         if gbnf::is_gbnf(text) {
             Grammar::gbnf(model, text)
         } else {
@@ -83,7 +83,7 @@ impl Grammar {
     }
 
     /// Answers that are one of some strings.
-    pub fn choice(model: &Model, strings: &[String]) -> Result<Grammar, GrammarError> {
+    pub fn choice(model: &impl AsRef<Model>, strings: &[String]) -> Result<Grammar, GrammarError> {
         let found = strings.len();
         if !(1..=MAX_CHOICES).contains(&found) {
             let max = MAX_CHOICES;
@@ -177,11 +177,11 @@ fn n_members(value: &serde_json::Value) -> usize {
 }
 
 fn compile(
-    model: &Model,
+    model: &impl AsRef<Model>,
     kind: &'static str,
     grammar: TopLevelGrammar,
 ) -> Result<Grammar, GrammarError> {
-    let table = model.token_table();
+    let table = model.as_ref().token_table();
     let failed = |why: &str| GrammarError::Compile {
         kind,
         why: one_line(why),

@@ -20,6 +20,7 @@ use crate::runtime::Kind;
 
 /// What [`Session::feed`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Fed {
     /// Tokens that the cache held already.
     pub reused: usize,
@@ -27,8 +28,19 @@ pub struct Fed {
     pub processed: usize,
 }
 
+impl Fed {
+    /// As many tokens, all of which the cache held already.
+    pub fn reused(reused: usize) -> Fed {
+        Fed {
+            reused,
+            processed: 0,
+        }
+    }
+}
+
 /// How far the reading of a prompt is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Reading {
     /// Tokens that have gone through the model.
     pub done: usize,
@@ -58,7 +70,7 @@ impl Session {
     }
 
     /// Like [`Session::feed_watched`]; it ends with [`EngineError::Cancelled`] soon after another thread has set `cancel`. The
-    /// CPU device stops between two kernels, others between two chunks.
+    /// CPU device stops between two kernels, a GPU between two command buffers, any other device between two chunks.
     pub fn feed_until(
         &mut self,
         tokens: &[u32],

@@ -1,5 +1,8 @@
 //! The device over a backend.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use akunu_program::{
     Buffer, Checked, Counts, Device, DeviceError, PlanId, Plans, Program, Room, SharedBytes, Slice,
     Ticket,
@@ -17,12 +20,16 @@ use super::dry_run::DryRun;
 use super::encode::{Encoder, Resources, encode_part};
 use super::flight::Flights;
 use super::loaded::Loaded;
-use super::pace::Pace;
+use super::pace::{MAX_FLOPS, Pace, STOPPABLE_FLOPS};
 use super::pipelines::{Compiled, Compiler, Pipelines};
 
 /// Most chains under way: what double buffering needs, and one more. A command queue would block at 64
 /// command buffers.
 const MAX_IN_FLIGHT: usize = 3;
+
+/// Most command buffers under way of a submission that can be stopped: the GPU always has the next one, and little is left to
+/// wait for.
+const MAX_STOPPABLE: usize = 2;
 
 /// Runs programs on a GPU.
 pub struct GpuDevice<B: Backend> {
@@ -36,6 +43,8 @@ pub struct GpuDevice<B: Backend> {
     pace: Pace,
     /// Memory for what kernels of one operation leave for each other: programs run one after another and share it.
     scratch: Vec<Buffer>,
+    /// The flag that ends submissions early.
+    stop: Option<Arc<AtomicBool>>,
     /// Why the GPU failed: what its memory holds is unknown from then on.
     lost: Option<String>,
 }
@@ -57,6 +66,7 @@ impl<B: Backend> GpuDevice<B> {
             flights: Flights::new(),
             pace: Pace::default(),
             scratch: Vec::new(),
+            stop: None,
             lost: None,
             backend,
         }
@@ -132,7 +142,7 @@ impl<B: Backend> GpuDevice<B> {
         let plan = &self.plans.get(id)?.plan;
         let table = Table::<B>(&self.buffers, &self.pipelines);
         let (mut parts, mut result) = (Vec::new(), Ok(()));
-        for part in self.pace.parts(plan, counts, steps) {
+        for part in self.pace.parts(plan, counts, steps, MAX_FLOPS) {
             let submitted = self
                 .backend
                 .submit(|encoder| encode_part(plan, &part, &self.chip, &table, encoder));
@@ -143,6 +153,35 @@ impl<B: Backend> GpuDevice<B> {
         }
         let ticket = self.flights.push(parts);
         result.map(|()| ticket)
+    }
+
+    /// Like [`GpuDevice::submit_parts`], in shorter parts, most of which have ended when it returns. Before each it looks whether
+    /// it is to go on.
+    fn submit_until(
+        &mut self,
+        stop: &AtomicBool,
+        id: PlanId,
+        (counts, steps): (Counts, u32),
+    ) -> Result<Ticket, DeviceError> {
+        let plan = &self.plans.get(id)?.plan;
+        let parts = self.pace.parts(plan, counts, steps, STOPPABLE_FLOPS);
+        let mut last = self.flights.push(Vec::new());
+        for part in parts {
+            while self.flights.len() >= MAX_STOPPABLE {
+                self.wait_oldest()?;
+            }
+            if stop.load(Ordering::Relaxed) {
+                self.wait_all()?;
+                return Err(DeviceError::Stopped);
+            }
+            let plan = &self.plans.get(id)?.plan;
+            let table = Table::<B>(&self.buffers, &self.pipelines);
+            let submission = self
+                .backend
+                .submit(|encoder| encode_part(plan, &part, &self.chip, &table, encoder))?;
+            last = self.flights.push(vec![(part.rounds as usize, submission)]);
+        }
+        Ok(last)
     }
 
     fn wait_oldest(&mut self) -> Result<(), DeviceError> {
@@ -300,7 +339,14 @@ impl<B: Backend> Device for GpuDevice<B> {
         {
             return Ok(self.flights.push(vec![(steps as usize, submission)]));
         }
-        self.submit_parts(id, (counts, steps))
+        match self.stop.clone() {
+            Some(stop) => self.submit_until(&stop, id, (counts, steps)),
+            None => self.submit_parts(id, (counts, steps)),
+        }
+    }
+
+    fn stop_when(&mut self, stop: Option<Arc<AtomicBool>>) {
+        self.stop = stop;
     }
 
     fn wait(&mut self, ticket: Ticket) -> Result<(), DeviceError> {

@@ -20,7 +20,9 @@ const FIRST_ROUNDS: u32 = 8;
 /// What a command buffer should take at most.
 const MAX_TIME: Duration = Duration::from_millis(500);
 /// Operations of a part of a round: about half a second on the smallest chip.
-const MAX_FLOPS: u64 = 500_000_000_000;
+pub(super) const MAX_FLOPS: u64 = 500_000_000_000;
+/// The same for a submission that can be stopped: two parts are under way, about a quarter of a second together.
+pub(super) const STOPPABLE_FLOPS: u64 = MAX_FLOPS / 4;
 
 /// The time of a round, as measured last.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,15 +31,21 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// The command buffers of `n` rounds.
-    pub(super) fn parts(&self, plan: &Plan, counts: Counts, n: u32) -> Vec<SubmissionPart> {
+    /// The command buffers of `n` rounds; those of a single one compute `max_flops` at most.
+    pub(super) fn parts(
+        &self,
+        plan: &Plan,
+        counts: Counts,
+        n: u32,
+        max_flops: u64,
+    ) -> Vec<SubmissionPart> {
         let part = |rounds, dispatches| SubmissionPart {
             rounds,
             dispatches,
             counts,
         };
         if n == 1 {
-            return cut(plan.flops())
+            return cut(plan.flops(), max_flops)
                 .map(|dispatches| part(1, dispatches))
                 .collect();
         }
@@ -68,12 +76,12 @@ impl Pace {
 }
 
 /// Consecutive dispatches, as many as stay within the limit of operations, but at least one.
-fn cut(flops: &[u64]) -> impl Iterator<Item = Range<usize>> {
+fn cut(flops: &[u64], max_flops: u64) -> impl Iterator<Item = Range<usize>> {
     let (mut parts, mut sum): (Vec<Range<usize>>, u64) = (Vec::new(), 0);
     for (at, &flops) in flops.iter().enumerate() {
         sum = sum.saturating_add(flops);
         match parts.last_mut() {
-            Some(part) if sum <= MAX_FLOPS => part.end = at + 1,
+            Some(part) if sum <= max_flops => part.end = at + 1,
             _ => {
                 parts.push(at..at + 1);
                 sum = flops;
@@ -103,12 +111,14 @@ mod tests {
 
     #[test]
     fn a_long_round_is_cut_by_what_it_computes() {
-        let parts = |flops: &[u64]| cut(flops).collect::<Vec<_>>();
+        let parts = |flops: &[u64]| cut(flops, MAX_FLOPS).collect::<Vec<_>>();
         let third = MAX_FLOPS / 3;
         assert_eq!(parts(&[]), []);
         assert_eq!(parts(&[third; 7]), [0..3, 3..6, 6..7]);
         // One that is too long by itself stays whole, and alone.
         assert_eq!(parts(&[1, 4 * third, 1, 1]), [0..1, 1..2, 2..4]);
         assert_eq!(parts(&[0, u64::MAX, u64::MAX]), [0..1, 1..2, 2..3]);
+        let shorter = cut(&[third; 3], STOPPABLE_FLOPS).collect::<Vec<_>>();
+        assert_eq!(shorter, [0..1, 1..2, 2..3], "where it can be stopped");
     }
 }

@@ -24,6 +24,7 @@ use crate::case::Rng;
 use crate::chip::SIMD_WIDTH;
 use crate::constant::{Constant, Constants};
 use crate::extent::product;
+use crate::kernel::norm::rmsnorm::rmsnorm;
 use crate::table::{Args, Launch};
 
 /// How fast each pair of a head turns.
@@ -75,8 +76,41 @@ enum Projection {
     Key,
 }
 
-/// What some models do to a head of q or k before it turns.
-type HeadNorm<'a> = &'a dyn Fn(&[f32], Projection) -> Vec<f32>;
+/// The norms of single heads: their parts before and after a head turns.
+struct HeadNorm<'a> {
+    /// Weights of q and of k.
+    weights: [&'a [f32]; 2],
+    eps: f32,
+    turn_first: bool,
+}
+
+impl HeadNorm<'_> {
+    fn weight(&self, projection: Projection) -> &[f32] {
+        let [q, k] = self.weights;
+        match projection {
+            Projection::Query => q,
+            Projection::Key => k,
+        }
+    }
+
+    fn before(&self, head: &[f32], projection: Projection) -> Vec<f32> {
+        let mut normal = vec![0.0; head.len()];
+        let ones = vec![1.0; head.len()];
+        let weight = match self.turn_first {
+            true => &ones,
+            false => self.weight(projection),
+        };
+        rmsnorm(head, weight, self.eps, &mut normal);
+        normal
+    }
+
+    fn after(&self, turned: &mut [f32], projection: Projection) {
+        if self.turn_first && projection == Projection::Query {
+            let weights = self.weight(projection);
+            turned.iter_mut().zip(weights).for_each(|(x, w)| *x *= w);
+        }
+    }
+}
 
 /// Elements of a head that turn.
 pub fn turned_dim(constants: &Constants, head_dim: u32) -> u32 {

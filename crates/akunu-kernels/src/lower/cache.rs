@@ -48,12 +48,13 @@ impl Lowering<'_> {
             (None, Pairing::Halves) => KernelId::RopeNeoxStore,
         };
         let field = RowField::new(offset_of!(RopeStoreParams, n_rows), Count::Rows);
+        let mut constants = with_format(rope_constants(&rope, heads.head_dim), cache.format);
+        if norms.is_some_and(|norms| norms.turn_first) {
+            constants = constants.with_bool(Constant::TurnFirst, true);
+        }
         let key = PipelineKey {
             kernel,
-            constants: with_centre(
-                with_format(rope_constants(&rope, heads.head_dim), cache.format),
-                centre,
-            ),
+            constants: with_centre(constants, centre),
         };
         let (table, freqs) = (pages.table.into(), rope.divisors);
         let label = "rope and store";

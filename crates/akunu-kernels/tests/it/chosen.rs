@@ -15,7 +15,7 @@ use akunu_program::{
     Buffer, ChoiceMemory, Choose, Counts, DistanceBias, ExpertMatrix, GateFunction, Gating,
     HeadNorms, Heads, LayerCache, LearnedBy, Masks, Matrix, MlxLayout, Op, PageMap, Pairing,
     Program, Rope, Routing, RowKeys, Rows, ScoreMemory, Slice, StepMemory, Storage,
-    TranscriptTokens, Windows, op,
+    TranscriptTokens, Weights, Windows, op,
 };
 use akunu_types::{DType, KvFormat};
 
@@ -225,6 +225,7 @@ fn of_attention() -> Vec<Op> {
         q: at(17),
         k: at(18),
         eps: 1e-5,
+        turn_first: false,
     };
     vec![
         store(Pairing::Halves, None),
@@ -356,8 +357,7 @@ fn of_experts() -> Vec<Op> {
         }),
         Op::Weigh(op::Weigh {
             x: at(20),
-            weights: at(22),
-            sigmoid: false,
+            weights: Weights::Numbers(at(22)),
             n_used: 2,
             width: DIM,
             to: at(24),

@@ -152,11 +152,12 @@ impl Worker {
         self.running.insert(id, running);
     }
 
-    fn hand_out(&mut self, BatchEvent { sequence, progress }: BatchEvent) {
+    fn hand_out(&mut self, event: BatchEvent) {
+        let sequence = event.sequence;
         let Some(running) = self.running.get_mut(&sequence) else {
             return;
         };
-        let what = match progress {
+        let what = match event.progress {
             Progress::Token(token) => {
                 running.count_token(&self.stats);
                 What::Token {

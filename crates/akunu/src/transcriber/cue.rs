@@ -2,8 +2,15 @@
 
 use super::Segment;
 
-/// A subtitle.
+/// A subtitle, from [`Segment::cues`].
+///
+/// ```
+/// let segment = akunu::Segment::new(0.0, 1.5, "Good morning.");
+/// let cue = segment.cues(false)[0];
+/// assert_eq!(cue.srt(1), "1\n00:00:00,000 --> 00:00:01,500\nGood morning.\n\n");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Cue<'a> {
     /// When it begins, in seconds.
     pub start: f64,

@@ -67,3 +67,10 @@ fn conversations_are_tasks() {
     assert_eq!(numbers.iter().sum::<u32>(), 10, "{said}");
     assert!(numbers[1] > 0, "{said}");
 }
+
+/// Breaks when the engine needs to know the name of an architecture, or reads another one than it is given.
+#[test]
+fn an_architecture_can_be_given() {
+    let said = run("architecture", &[]);
+    assert!(said.contains("Paris"), "{said}");
+}

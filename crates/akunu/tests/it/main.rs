@@ -5,6 +5,7 @@
 mod chat;
 mod embedder;
 mod examples;
+mod public_face;
 #[path = "../../../akunu-engine/tests/support/random_whisper.rs"]
 mod random_whisper;
 mod stream;

@@ -245,7 +245,9 @@ fn decode_rate(stats: &ReplyStats) -> f64 {
 /// What scripts read.
 fn as_json(text: &str, stats: &ReplyStats) -> Value {
     let milliseconds = |took: Duration| took.as_secs_f64() * 1e3;
-    let Fed { reused, processed } = stats.prompt;
+    let Fed {
+        reused, processed, ..
+    } = stats.prompt;
     json!({
         "text": text,
         "stop": stats.stop.map(StopReason::name),

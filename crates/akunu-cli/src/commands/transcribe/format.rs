@@ -148,18 +148,10 @@ mod tests {
     use super::*;
 
     fn segment(start: f64, end: f64, text: &str) -> Segment {
-        Segment {
-            start,
-            end,
-            text: text.to_string(),
-            tokens: vec![1, 2],
-            words: Vec::new(),
-            mean_logprob: -0.5,
-            no_speech: 0.25,
-            temperature: 0.0,
-            compression: 1.0,
-            window: 0.0,
-        }
+        let mut segment = Segment::new(start, end, text);
+        segment.tokens = vec![1, 2];
+        (segment.mean_logprob, segment.no_speech, segment.window) = (-0.5, 0.25, 0.0);
+        segment
     }
 
     fn written(format: Format) -> String {

@@ -1,6 +1,6 @@
 //! Experts with a few results: each group of sixteen outputs is multiplied with up to [`BATCH`] vectors at a time.
 
-use super::job::{Job, Outputs};
+use super::job::{Job, Outputs, Piece};
 use crate::matmul::activation::Activations;
 use crate::matmul::batch::{BATCH, Dots};
 use crate::matmul::gemv::Gemv;
@@ -43,17 +43,19 @@ impl<const N: usize> Job<'_, '_, N> {
     /// Multiplies a group of outputs of an expert with the vectors of its results.
     pub(super) fn few(
         &self,
-        (expert, group): (u32, usize),
-        (weights, results): (&[Weight; N], &[usize]),
+        piece: &Piece<N>,
         few: &mut Few,
         store: &mut impl FnMut(Outputs, [&mut [f32]; N]),
     ) {
+        let Piece {
+            weights, results, ..
+        } = *piece;
+        let (first, group) = (piece.outputs.start, piece.outputs.start / ROWS);
         let x = self.vectors(results);
         // All matrices have the same format.
         if let Some(quant) = weights.first().and_then(Weight::quant) {
             few.quantise(self.gemv, &x, quant);
         }
-        let first = ROWS * group;
         let count = ROWS.min(self.experts.params.N as usize - first);
         for (batch, results) in results.chunks(BATCH).enumerate() {
             let at = batch * BATCH..batch * BATCH + results.len();
@@ -69,10 +71,16 @@ impl<const N: usize> Job<'_, '_, N> {
                     for (vector, at) in batch.iter_mut().zip(at.clone()) {
                         *vector = x.get(at);
                     }
-                    self.gemv.rows(rows, group, &batch[..results.len()])
+                    self.gemv
+                        .rows(rows, (group, 0..ROWS), &batch[..results.len()])
                 }
             });
-            store_dots(&mut dots, count, (expert as usize, first, results), store);
+            store_dots(
+                &mut dots,
+                count,
+                (piece.expert as usize, first, results),
+                store,
+            );
         }
     }
 }

@@ -3,13 +3,12 @@
 use akunu_kernels::kernel::experts::Experts;
 use akunu_types::DType;
 
-use super::job::{Job, Outputs};
+use super::job::{Job, Outputs, Piece};
 use super::sorted::{Many, Sorted};
 use crate::isa::Level;
 use crate::matmul::batch::FEW;
 use crate::matmul::gemm::{self, Contents, Gemm};
 use crate::matmul::shape::Shape;
-use crate::matmul::weight::Weight;
 use crate::panels::format::ROWS;
 use crate::part::Part;
 use crate::pieces;
@@ -71,10 +70,7 @@ impl<const N: usize> Job<'_, '_, N> {
                 .for_each(|share| share.many = None);
         }
         sorted.number(|share| match &share.many {
-            Some(many) => {
-                let items = n.div_ceil(many.gemm.group()).div_ceil(many.at_once);
-                (items, share.count().div_ceil(PIECE))
-            }
+            Some(many) => (many.items(n), share.count().div_ceil(PIECE)),
             None => (n.div_ceil(ROWS), 0),
         });
         packed
@@ -103,39 +99,37 @@ impl<const N: usize> Job<'_, '_, N> {
     pub(super) fn many(
         &self,
         part: &mut Part,
-        (many, packed, item): (&Many, *mut u8, usize),
-        (expert, weights, results): (u32, &[Weight; N], &[usize]),
-        outputs: &mut Vec<f32>,
+        (many, packed): (&Many, *mut u8),
+        piece: &Piece<N>,
+        products: &mut Vec<f32>,
         store: &mut impl FnMut(Outputs, [&mut [f32]; N]),
     ) {
         let (gemm, n) = (many.gemm, self.experts.params.N as usize);
-        let end = n.div_ceil(gemm.group()).min((item + 1) * many.at_once);
-        let groups = item * many.at_once..end;
-        let first = groups.start * gemm.group();
+        let (first, width) = (piece.outputs.start, piece.outputs.len());
+        let groups = first / gemm.group()..piece.outputs.end / gemm.group();
         // Whole groups, so that tiles of sums can be stored as they are.
-        let width = groups.len() * gemm.group();
         let count = width.min(n - first);
         let shape = Shape {
-            m: results.len(),
+            m: piece.results.len(),
             n,
             ldc: width,
             alpha: 1.0,
             beta: 0.0,
         };
         let bytes = packed.wrapping_add(many.packed_at).cast_const();
-        outputs.resize(outputs.len().max(N * shape.m * width), 0.0);
-        let mut all = outputs.chunks_exact_mut(shape.m * width);
+        products.resize(products.len().max(N * shape.m * width), 0.0);
+        let mut all = products.chunks_exact_mut(shape.m * width);
         let mut products: [&mut [f32]; N] = std::array::from_fn(|_| all.next().unwrap_or_default());
-        for (weight, products) in weights.iter().zip(&mut products) {
+        for (weight, products) in piece.weights.iter().zip(&mut products) {
             let y = products.as_mut_ptr().wrapping_sub(first);
             let weight = (weight, self.call.level);
             // SAFETY: `reach`: all parts have laid their pieces out before the barrier; the outputs of the groups lie in `products`, `width`
             // for each vector; `own`: they are this part's.
             unsafe { gemm.multiply(part.scratch, weight, (&shape, bytes), y, groups.clone()) };
         }
-        for (at, &result) in results.iter().enumerate() {
+        for (at, &result) in piece.results.iter().enumerate() {
             let outputs = Outputs {
-                expert: expert as usize,
+                expert: piece.expert as usize,
                 result,
                 first,
             };

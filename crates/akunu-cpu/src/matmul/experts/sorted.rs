@@ -40,6 +40,19 @@ pub struct Many {
     pub packed_at: usize,
 }
 
+impl Many {
+    /// Pieces of `n` outputs.
+    pub fn items(&self, n: usize) -> usize {
+        n.div_ceil(self.gemm.group()).div_ceil(self.at_once)
+    }
+
+    /// The outputs of a piece, in whole groups: the last may end behind `n`.
+    pub fn outputs(&self, item: usize, n: usize) -> Range<usize> {
+        let end = n.div_ceil(self.gemm.group()).min((item + 1) * self.at_once);
+        item * self.at_once * self.gemm.group()..end * self.gemm.group()
+    }
+}
+
 impl Sorted {
     /// Sorts the results by counting.
     pub fn sort(&mut self, experts: &Experts, ids: &[u32]) {

@@ -147,7 +147,7 @@ pub(super) fn store(
     constants: &Constants,
     b: Slices,
     pairing: Pairing,
-    norm: Option<HeadNorm>,
+    norm: Option<&HeadNorm>,
 ) {
     let pages = Pages::from((p, constants));
     let head_dim = p.head_dim as usize;
@@ -159,8 +159,12 @@ pub(super) fn store(
         turned_dim: turned_dim(constants, p.head_dim) as usize,
     };
     let turn = |head: &[f32], position: u32, projection| {
-        let normal = norm.map_or_else(|| head.to_vec(), |norm| norm(head, projection));
-        frequencies.turn(&normal, position as f32, pairing)
+        let normal = norm.map_or_else(|| head.to_vec(), |norm| norm.before(head, projection));
+        let mut turned = frequencies.turn(&normal, position as f32, pairing);
+        if let Some(norm) = norm {
+            norm.after(&mut turned, projection);
+        }
+        turned
     };
     let rows = b.rows.iter().enumerate();
     for (index, row) in rows.filter(|(_, row)| row.is_active()) {

@@ -40,7 +40,10 @@ impl Decoded<'_> {
     /// Whether there is a kernel for it.
     fn is_known(&self) -> bool {
         // No model has such norms and neighbours that turn together; the kernels for several rows do not know them.
-        let has_pairing = self.store.norms.is_none() || self.store.rope.pairing == Pairing::Halves;
+        let has_pairing = match self.store.norms {
+            None => true,
+            Some(norms) => !norms.turn_first && self.store.rope.pairing == Pairing::Halves,
+        };
         let heads = &self.store.heads;
         has_pairing
             && decode_attention::takes(heads.n_heads, heads.n_kv_heads, heads.head_dim)

@@ -4,6 +4,7 @@ mod calls;
 mod kept;
 mod lifetime;
 mod limits;
+mod stopping;
 
 use std::mem::offset_of;
 use std::path::Path;
