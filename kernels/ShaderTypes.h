@@ -854,6 +854,27 @@ struct DeltaRuleParams {
 };
 static_assert(sizeof(DeltaRuleParams) == 32, "DeltaRuleParams is 32 bytes");
 
+// Mamba-2.
+struct SsdParams {
+    // Number of rows.
+    uint32_t n_rows;
+    // Heads.
+    uint32_t heads;
+    // Elements of a head.
+    uint32_t head_dim;
+    // Groups of heads.
+    uint32_t groups;
+    // Numbers that each element remembers, a multiple of 32, at most 256.
+    uint32_t state_size;
+    // Blocks of states, at most 65535.
+    uint32_t n_blocks;
+    // Elements from one row of dt to the next.
+    uint32_t dt_stride;
+    // Unused, zero.
+    uint32_t _pad0;
+};
+static_assert(sizeof(SsdParams) == 32, "SsdParams is 32 bytes");
+
 // The norm of pieces of a row, and a gate.
 struct GatedNormParams {
     // Number of rows.
@@ -1356,6 +1377,14 @@ static_assert(offsetof(DeltaRuleParams, n_blocks) == 16, "DeltaRuleParams.n_bloc
 static_assert(offsetof(DeltaRuleParams, grouped) == 20, "DeltaRuleParams.grouped is at 20");
 static_assert(offsetof(DeltaRuleParams, eps) == 24, "DeltaRuleParams.eps is at 24");
 static_assert(offsetof(DeltaRuleParams, _pad0) == 28, "DeltaRuleParams._pad0 is at 28");
+static_assert(offsetof(SsdParams, n_rows) == 0, "SsdParams.n_rows is at 0");
+static_assert(offsetof(SsdParams, heads) == 4, "SsdParams.heads is at 4");
+static_assert(offsetof(SsdParams, head_dim) == 8, "SsdParams.head_dim is at 8");
+static_assert(offsetof(SsdParams, groups) == 12, "SsdParams.groups is at 12");
+static_assert(offsetof(SsdParams, state_size) == 16, "SsdParams.state_size is at 16");
+static_assert(offsetof(SsdParams, n_blocks) == 20, "SsdParams.n_blocks is at 20");
+static_assert(offsetof(SsdParams, dt_stride) == 24, "SsdParams.dt_stride is at 24");
+static_assert(offsetof(SsdParams, _pad0) == 28, "SsdParams._pad0 is at 28");
 static_assert(offsetof(GatedNormParams, n_rows) == 0, "GatedNormParams.n_rows is at 0");
 static_assert(offsetof(GatedNormParams, pieces) == 4, "GatedNormParams.pieces is at 4");
 static_assert(offsetof(GatedNormParams, width) == 8, "GatedNormParams.width is at 8");

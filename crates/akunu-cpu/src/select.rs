@@ -52,6 +52,7 @@ pub(crate) fn select(kernel: KernelId, isa: Isa) -> Kernel {
         KernelId::DeltaRule => simd::<state::DeltaRule>,
         KernelId::GatedNorm => simd::<state::GatedNorm>,
         KernelId::SplitHeads => state::split_heads,
+        KernelId::Ssd => simd::<state::Ssd>,
         KernelId::SigmoidGate => simd::<elementwise::Gate<elementwise::Sigmoid>>,
         KernelId::ShortConv => simd::<state::ShortConv>,
         KernelId::SiluGate => simd::<elementwise::Gate<elementwise::Silu>>,

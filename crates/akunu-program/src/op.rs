@@ -74,6 +74,7 @@ pub enum Op {
     Weigh(Weigh),
     ShortConv(ShortConv),
     DeltaRule(DeltaRule),
+    Ssd(Ssd),
     GatedNorm(GatedNorm),
     SplitHeads(SplitHeads),
     Rope(Rope),

@@ -33,7 +33,7 @@ pub use sampling::{
     ArgmaxParams, ArgmaxPartialParams, DrawParams, GrammarBitmaskParams, PenaltiesParams,
     SpeechRulesParams, TokenScoresParams,
 };
-pub use state::{DeltaRuleParams, GatedNormParams, ShortConvParams, SplitHeadsParams};
+pub use state::{DeltaRuleParams, GatedNormParams, ShortConvParams, SplitHeadsParams, SsdParams};
 
 use crate::layout::{SharedStruct, StructLayout};
 
@@ -75,6 +75,7 @@ pub const ALL: &[StructLayout] = &[
     WeighParams::LAYOUT,
     ShortConvParams::LAYOUT,
     DeltaRuleParams::LAYOUT,
+    SsdParams::LAYOUT,
     GatedNormParams::LAYOUT,
     SplitHeadsParams::LAYOUT,
 ];

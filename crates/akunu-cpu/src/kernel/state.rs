@@ -4,11 +4,13 @@
 mod delta_rule;
 mod gated_norm;
 mod short_conv;
+mod ssd;
 mod walk;
 
 pub(crate) use self::delta_rule::DeltaRule;
 pub(crate) use self::gated_norm::{GatedNorm, split_heads};
 pub(crate) use self::short_conv::ShortConv;
+pub(crate) use self::ssd::Ssd;
 use crate::simd::Lanes;
 
 /// A vector of some numbers, at most `L::N`; the others are 0.

@@ -5,4 +5,5 @@ mod device;
 mod experts;
 mod numbers;
 mod rows;
+mod states;
 mod table;

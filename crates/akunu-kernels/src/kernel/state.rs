@@ -13,6 +13,7 @@ pub mod delta_rule;
 pub mod gated_norm;
 pub mod short_conv;
 pub mod split_heads;
+pub mod ssd;
 
 use akunu_types::params::Row;
 

@@ -25,6 +25,7 @@ impl Lowering<'_> {
             Op::Weigh(weigh) => self.weigh(weigh),
             Op::ShortConv(conv) => self.short_conv(conv),
             Op::DeltaRule(rule) => self.delta_rule(rule),
+            Op::Ssd(ssd) => self.ssd(ssd),
             Op::GatedNorm(norm) => self.gated_norm(norm),
             Op::SplitHeads(split) => self.split_heads(split),
             Op::Rope(rope) => self.rope(rope),

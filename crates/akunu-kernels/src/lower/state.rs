@@ -3,11 +3,13 @@
 use std::mem::offset_of;
 
 use akunu_program::{ConvForm, Count, GateOrder, HeadOrder, op};
-use akunu_types::params::{DeltaRuleParams, GatedNormParams, ShortConvParams, SplitHeadsParams};
+use akunu_types::params::{
+    DeltaRuleParams, GatedNormParams, ShortConvParams, SplitHeadsParams, SsdParams,
+};
 
 use super::lowering::Lowering;
 use crate::constant::{Constant, Constants};
-use crate::kernel::state::{delta_rule, gated_norm, short_conv, split_heads};
+use crate::kernel::state::{delta_rule, gated_norm, short_conv, split_heads, ssd};
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField};
 use crate::table::KernelId;
@@ -69,6 +71,31 @@ impl Lowering<'_> {
             constants: Constants::none().with_u32(Constant::HeadDim, rule.head_dim),
         };
         self.push(KernelCall::new(key, &params, buffers, "delta rule").with_rows([field]));
+    }
+
+    pub(super) fn ssd(&mut self, op: &op::Ssd) {
+        let params = SsdParams {
+            heads: op.heads,
+            head_dim: op.head_dim,
+            groups: op.groups,
+            state_size: op.state_size,
+            n_blocks: op.state.n_blocks,
+            dt_stride: op.dt_stride,
+            ..Default::default()
+        };
+        let field = RowField::new(offset_of!(SsdParams, n_rows), Count::Rows);
+        let buffers = ssd::Buffers {
+            xbc: op.xbc,
+            dt: op.dt,
+            dt_bias: op.dt_bias,
+            a: op.a,
+            d: op.d,
+            rows: self.step().rows.into(),
+            states: op.state.blocks.into(),
+            to: op.to,
+        };
+        let key = PipelineKey::plain(KernelId::Ssd);
+        self.push(KernelCall::new(key, &params, buffers, "state of Mamba-2").with_rows([field]));
     }
 
     pub(super) fn gated_norm(&mut self, norm: &op::GatedNorm) {

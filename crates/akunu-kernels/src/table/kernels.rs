@@ -86,6 +86,7 @@ kernel_table! {
         GatedNorm => state::gated_norm::ROW,
         ShortConv => state::short_conv::ROW,
         SplitHeads => state::split_heads::ROW,
+        Ssd => state::ssd::ROW,
         SigmoidGate => activation::gate::SIGMOID,
         SiluGate => activation::gate::SILU,
         SwigluOaiGate => activation::gate::SWIGLU_OAI,

@@ -148,6 +148,20 @@ const FAULTS: &[Fault] = &[
         kernel: "short_conv_f32",
     },
     Fault {
+        what: "a state that is loaded though it was not stored",
+        file: "state/delta_rule.metal",
+        right: "from == NO_STATE || from != held",
+        wrong: "true",
+        kernel: "delta_rule_f32",
+    },
+    Fault {
+        what: "groups that take turns",
+        file: "state/ssd.metal",
+        right: "head / (n_heads / params.groups) * size",
+        wrong: "head % params.groups * size",
+        kernel: "ssd_f32",
+    },
+    Fault {
         what: "a history that does not begin again",
         file: "include/choice.h",
         right: "row.length % history_stride",

@@ -47,6 +47,28 @@ shared_struct! {
 }
 
 shared_struct! {
+    /// Mamba-2.
+    pub struct SsdParams = "SsdParams", size = 32 {
+        /// Number of rows.
+        0 => n_rows: u32,
+        /// Heads.
+        4 => heads: u32,
+        /// Elements of a head.
+        8 => head_dim: u32,
+        /// Groups of heads.
+        12 => groups: u32,
+        /// Numbers that each element remembers, a multiple of 32, at most 256.
+        16 => state_size: u32,
+        /// Blocks of states, at most 65535.
+        20 => n_blocks: u32,
+        /// Elements from one row of dt to the next.
+        24 => dt_stride: u32,
+        /// Unused, zero.
+        28 => _pad0: u32,
+    }
+}
+
+shared_struct! {
     /// The norm of pieces of a row, and a gate.
     pub struct GatedNormParams = "GatedNormParams", size = 32 {
         /// Number of rows.

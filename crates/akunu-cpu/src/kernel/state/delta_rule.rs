@@ -7,7 +7,7 @@ use akunu_kernels::kernel::activation::{sigmoid, softplus};
 use akunu_kernels::kernel::state::delta_rule::{self, key_head};
 use akunu_types::params::DeltaRuleParams;
 
-use super::walk::Walk;
+use super::walk::{Held, Numbers, Walk};
 use super::{load, store};
 use crate::body::Body;
 use crate::call::Call;
@@ -68,13 +68,6 @@ struct Columns<'a, L, const W: usize> {
     lanes: std::marker::PhantomData<L>,
 }
 
-/// Where a block of columns lies: its first number, and how far the next row of it is.
-#[derive(Clone, Copy)]
-struct Numbers {
-    first: *mut f32,
-    stride: usize,
-}
-
 /// What a row does to a state, but for its vectors.
 struct RowGates {
     rate: f32,
@@ -90,26 +83,17 @@ impl<L: Lanes, const W: usize> Columns<'_, L, W> {
             first: own.as_mut_ptr(),
             stride: W * L::N,
         };
-        let mut row = Some(first);
-        let mut held = None;
-        while let Some(at) = row {
-            row = walk.next(at);
-            let from = match walk.from(at) {
-                Some(block) if held == Some(block) => Some(own),
-                block => block.map(|block| self.numbers(block)),
+        for step in walk.steps(first) {
+            let numbers = |held: Held| match held {
+                Held::Own => own,
+                Held::Block(block) => self.numbers(block),
             };
-            // The next row goes on from memory of this part's own; what nobody overwrites is stored.
-            held = row
-                .and_then(|next| walk.from(next))
-                .filter(|&from| walk.to(at) == Some(from));
-            let stored = walk
-                .to(at)
-                .filter(|_| row.is_none_or(|next| walk.to(next) != walk.to(at)));
-            let to = [held.map(|_| own), stored.map(|block| self.numbers(block))];
-            let gates = self.gates(at, q, k);
+            let [from, one, two] =
+                [step.from, step.to[0], step.to[1]].map(|held| held.map(numbers));
+            let gates = self.gates(step.row, q, k);
             // SAFETY: `reach`: `own` and the blocks have the columns, and q and k a number for each of their rows; `own`: these
             // columns of a sequence belong to one part, and no other sequence writes its blocks.
-            unsafe { self.step(at, from, to, (&gates, q, k)) };
+            unsafe { self.step(step.row, from, [one, two], (&gates, q, k)) };
         }
     }
 

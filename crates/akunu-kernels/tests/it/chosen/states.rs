@@ -35,6 +35,20 @@ pub fn of_states() -> Vec<Op> {
         to: at(48),
         state,
     });
+    let ssd = Op::Ssd(op::Ssd {
+        xbc: at(41),
+        dt: at(44),
+        dt_stride: 2,
+        dt_bias: at(45),
+        a: at(46),
+        d: at(47),
+        heads: 2,
+        head_dim: 64,
+        groups: 1,
+        state_size: 128,
+        to: at(48),
+        state,
+    });
     let norm = Op::GatedNorm(op::GatedNorm {
         x: at(48),
         gate: at(49),
@@ -61,5 +75,5 @@ pub fn of_states() -> Vec<Op> {
         to: at(54),
         width: DIM,
     });
-    vec![conv, rule, norm, split, gate]
+    vec![conv, rule, ssd, norm, split, gate]
 }
