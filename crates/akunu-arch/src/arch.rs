@@ -13,6 +13,7 @@ mod gemma3;
 mod glm4moe;
 mod gpt_oss;
 mod granite;
+mod granitehybrid;
 mod granitemoe;
 mod hunyuan_dense;
 mod hunyuan_moe;
@@ -53,6 +54,7 @@ pub const ALL: &[Architecture] = &[
     smollm3::ARCH,
     granite::ARCH,
     granitemoe::ARCH,
+    granitehybrid::ARCH,
     ernie4_5_moe::ARCH,
     dots1::ARCH,
     glm4moe::ARCH,

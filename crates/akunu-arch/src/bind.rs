@@ -8,7 +8,7 @@ use crate::linear::Linear;
 use crate::model::{
     Classifier, ClassifierHead, Distances, Embedding, Logits, Model, Output, Table,
 };
-use crate::state::{DeltaNet, ShortConv, Taps};
+use crate::state::{DeltaNet, Mamba2, ShortConv, Taps};
 use crate::weights::Bind;
 
 /// Binds what need not be there.
@@ -135,6 +135,7 @@ impl Mixer {
             Mixer::Attention(attention) => Mixer::Attention(attention.bind(to)?),
             Mixer::ShortConv(conv) => Mixer::ShortConv(conv.bind(to)?),
             Mixer::DeltaNet(net) => Mixer::DeltaNet(net.bind(to)?),
+            Mixer::Mamba2(mamba) => Mixer::Mamba2(mamba.bind(to)?),
         })
     }
 }
@@ -155,6 +156,25 @@ impl ShortConv {
             width: self.width,
             input: self.input.bind(to)?,
             conv: self.conv.bind(to)?,
+            output: self.output.bind(to)?,
+        })
+    }
+}
+
+impl Mamba2 {
+    fn bind<B: Bind>(&self, to: &mut B) -> Result<Mamba2<B::Matrix, B::Vector>, B::Error> {
+        Ok(Mamba2 {
+            heads: self.heads,
+            head_dim: self.head_dim,
+            groups: self.groups,
+            state_size: self.state_size,
+            input: self.input.bind(to)?,
+            conv: self.conv.bind(to)?,
+            dt_bias: to.vector(&self.dt_bias)?,
+            a: to.vector(&self.a)?,
+            d: to.vector(&self.d)?,
+            norm: to.vector(&self.norm)?,
+            eps: self.eps,
             output: self.output.bind(to)?,
         })
     }

@@ -11,7 +11,7 @@
 use crate::ffn::{Dense, Ffn};
 use crate::linear::Linear;
 use crate::rope::Rope;
-use crate::state::{DeltaNet, ShortConv, StateSize};
+use crate::state::{DeltaNet, Mamba2, ShortConv, StateSize};
 use crate::weights::{NamedMatrix, NamedVector};
 use std::fmt;
 
@@ -42,6 +42,8 @@ pub enum Mixer<M = NamedMatrix, V = NamedVector> {
     ShortConv(ShortConv<M, V>),
     /// The gated delta rule.
     DeltaNet(DeltaNet<M, V>),
+    /// Mamba-2.
+    Mamba2(Mamba2<M, V>),
 }
 
 impl<M, V> Mixer<M, V> {
@@ -49,7 +51,7 @@ impl<M, V> Mixer<M, V> {
     pub fn attention(&self) -> Option<&Attention<M, V>> {
         match self {
             Mixer::Attention(attention) => Some(attention),
-            Mixer::ShortConv(_) | Mixer::DeltaNet(_) => None,
+            Mixer::ShortConv(_) | Mixer::DeltaNet(_) | Mixer::Mamba2(_) => None,
         }
     }
 
@@ -59,6 +61,7 @@ impl<M, V> Mixer<M, V> {
             Mixer::Attention(_) => None,
             Mixer::ShortConv(conv) => Some(conv.state()),
             Mixer::DeltaNet(net) => Some(net.state()),
+            Mixer::Mamba2(mamba) => Some(mamba.state()),
         }
     }
 
@@ -68,6 +71,7 @@ impl<M, V> Mixer<M, V> {
             Mixer::Attention(attention) => attention.linears().to_vec(),
             Mixer::ShortConv(conv) => conv.linears(),
             Mixer::DeltaNet(net) => net.linears(),
+            Mixer::Mamba2(mamba) => mamba.linears(),
         }
     }
 }
@@ -262,6 +266,10 @@ impl<M, V> fmt::Display for Mixer<M, V> {
                 let (keys, values) = (net.key_heads, net.value_heads);
                 let of = net.head_dim;
                 write!(f, "delta rule, {values} heads of {of}, {keys} for keys")
+            }
+            Mixer::Mamba2(mamba) => {
+                let (heads, of, size) = (mamba.heads, mamba.head_dim, mamba.state_size);
+                write!(f, "Mamba-2, {heads} heads of {of} with {size} numbers each")
             }
         }
     }

@@ -64,6 +64,35 @@ pub struct DeltaNet<M = NamedMatrix, V = NamedVector> {
     pub output: Linear<M, V>,
 }
 
+/// Mamba-2: Granite 4 hybrid, Mamba-2 itself. What is computed is in `akunu_program::op::Ssd`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mamba2<M = NamedMatrix, V = NamedVector> {
+    /// Heads.
+    pub heads: u32,
+    /// Elements of a head.
+    pub head_dim: u32,
+    /// Groups of heads, which share B and C.
+    pub groups: u32,
+    /// Numbers that each element remembers.
+    pub state_size: u32,
+    /// The gate, x, B, C and the time steps.
+    pub input: Linear<M, V>,
+    /// The convolution of x, B and C.
+    pub conv: Taps<V>,
+    /// Added to the time steps, (heads).
+    pub dt_bias: V,
+    /// (heads), negative.
+    pub a: V,
+    /// (heads).
+    pub d: V,
+    /// The norm of the result's groups, (heads * head_dim).
+    pub norm: V,
+    /// Added under its root.
+    pub eps: f32,
+    /// The product of the result.
+    pub output: Linear<M, V>,
+}
+
 /// Which key head a value head reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadOrder {
@@ -101,6 +130,36 @@ impl<M, V> ShortConv<M, V> {
         StateSize {
             inputs: self.conv.state(self.width),
             memory: 0,
+        }
+    }
+
+    /// All products, in the order of use.
+    pub(crate) fn linears(&self) -> Vec<&Linear<M, V>> {
+        vec![&self.input, &self.output]
+    }
+}
+
+impl<M, V> Mamba2<M, V> {
+    /// Elements of x, of the gate and of the result.
+    pub fn width(&self) -> u32 {
+        self.heads * self.head_dim
+    }
+
+    /// Elements of x, B and C.
+    pub fn xbc_dim(&self) -> u32 {
+        self.width() + 2 * self.groups * self.state_size
+    }
+
+    /// Elements of all that the input gives.
+    pub fn input_dim(&self) -> u32 {
+        self.width() + self.xbc_dim() + self.heads
+    }
+
+    /// The size of a sequence's state.
+    pub fn state(&self) -> StateSize {
+        StateSize {
+            inputs: self.conv.state(self.xbc_dim()),
+            memory: self.width() * self.state_size,
         }
     }
 

@@ -51,6 +51,7 @@ impl Program {
         let pool = |op: &Op| match op {
             Op::ShortConv(conv) => Some(conv.state.n_blocks),
             Op::DeltaRule(rule) => Some(rule.state.n_blocks),
+            Op::Ssd(ssd) => Some(ssd.state.n_blocks),
             _ => None,
         };
         self.ops.iter().find_map(pool)

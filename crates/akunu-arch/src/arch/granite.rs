@@ -24,8 +24,10 @@ const LOGITS: Key = Key::new(&["logit_scale"], &["logits_scaling"]);
 
 fn model(file: &ModelFile) -> Result<Model, ArchError> {
     let (parts, factors) = parts(file)?;
-    let ffn = |at| Ffn::Gated(parts.gated(at, Activation::Silu));
-    Ok(factors.decoder(&parts, ffn))
+    Ok(factors.decoder(&parts, |at| {
+        let ffn = parts.gated(at, Activation::Silu);
+        Layer::gated(factors.attention(&parts, at), ffn, parts.input_norms(at))
+    }))
 }
 
 /// The factors of a model.
@@ -50,16 +52,18 @@ pub(super) fn parts<'a>(file: &'a ModelFile) -> Result<(Parts<'a>, Factors), Arc
 }
 
 impl Factors {
-    /// A decoder with these feed-forward blocks.
-    pub fn decoder(&self, parts: &Parts, ffn: impl Fn(usize) -> Ffn) -> Model {
-        let mut model = parts.decoder(|at| {
-            let plain = parts.attention(at);
-            let attention = Attention {
-                scale: self.attention.unwrap_or(plain.scale),
-                ..plain
-            };
-            Layer::new(attention, ffn(at), parts.input_norms(at))
-        });
+    /// Attention with the factor of its scores.
+    pub fn attention(&self, parts: &Parts, at: usize) -> Attention {
+        let plain = parts.attention(at);
+        Attention {
+            scale: self.attention.unwrap_or(plain.scale),
+            ..plain
+        }
+    }
+
+    /// A decoder of these layers.
+    pub fn decoder(&self, parts: &Parts, layer: impl Fn(usize) -> Layer) -> Model {
+        let mut model = parts.decoder(layer);
         model.embedding.scale = Some(self.embedding / self.residual);
         if let Output::Logits(logits) = &mut model.output {
             logits.scale = self.logits_divisor.map(|divisor| 1.0 / divisor);

@@ -12,7 +12,7 @@ pub const ARCH: Architecture = Architecture {
 };
 
 /// It is said as a softmax of the chosen logits, which is the same.
-const ROUTING: Routing = Routing {
+pub(super) const ROUTING: Routing = Routing {
     gating: Gating::Softmax,
     normalise: true,
 };
@@ -20,5 +20,8 @@ const ROUTING: Routing = Routing {
 fn model(file: &ModelFile) -> Result<Model, ArchError> {
     let (parts, factors) = granite::parts(file)?;
     let experts = ExpertParts::read(&parts, ROUTING)?;
-    Ok(factors.decoder(&parts, |at| experts.ffn(at, |experts| experts)))
+    Ok(factors.decoder(&parts, |at| {
+        let ffn = experts.ffn(at, |experts| experts);
+        Layer::new(factors.attention(&parts, at), ffn, parts.input_norms(at))
+    }))
 }

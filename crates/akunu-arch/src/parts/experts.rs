@@ -87,7 +87,7 @@ impl<'a> ExpertParts<'a> {
             up,
             down: self.linear(at, "down", [dim, width]),
             shared: (self.shared_width[at] > 0).then(|| SharedExpert {
-                ffn: self.shared(at),
+                ffn: self.parts.shared(at, self.shared_width[at]),
                 weight: SharedWeight::Number(1.0),
             }),
         }
@@ -117,15 +117,17 @@ impl<'a> ExpertParts<'a> {
             scale: None,
         }
     }
+}
 
+impl Parts<'_> {
     /// The expert of all tokens.
-    fn shared(&self, at: usize) -> Gated {
-        let (width, dim) = (self.shared_width[at], self.parts.dim);
+    pub(crate) fn shared(&self, at: usize, width: u32) -> Gated {
+        let dim = self.dim;
         let both = in_layer(at, "ffn.shared.gate_up");
         let both = NamedMatrix::new(format!("{both}.weight"), 2 * width, dim);
         let linear =
             |part, rows, cols| linear(in_layer(at, &format!("ffn.shared.{part}")), rows, cols);
-        let [gate, up] = match self.parts.file.store.tensor(&both.name) {
+        let [gate, up] = match self.file.store.tensor(&both.name) {
             None => [linear("gate", width, dim), linear("up", width, dim)],
             Some(_) => [0, width].map(|first| Linear {
                 weight: both.part(first, width),

@@ -1,6 +1,6 @@
 //! Mixers with a state, and the gate of attention.
 
-use akunu_arch::{BlockNorms, DeltaNet, HeadOrder, Linear, ShortConv, Taps};
+use akunu_arch::{BlockNorms, DeltaNet, HeadOrder, Linear, Mamba2, ShortConv, Taps};
 use akunu_program::op::StatePool;
 use akunu_program::{GateFunction, Op, Slice, op};
 
@@ -113,6 +113,59 @@ impl Builder<'_> {
             to: to.slice(),
         }));
         self.add_to_stream(&net.output, to.slice(), norms, "delta rule output");
+    }
+
+    /// Mamba-2: a convolution of x, B and C, the states, a norm with a gate.
+    pub(super) fn mamba2(
+        &mut self,
+        mamba: &Mamba2<Weight, Slice>,
+        norms: &BlockNorms<Slice>,
+        states: &LayerStates,
+    ) {
+        let x = self.input(norms);
+        let (width, xbc, stride) = (mamba.width(), mamba.xbc_dim(), mamba.input_dim());
+        let input = self.scratch.take(stride);
+        let all = input.slice();
+        self.products(Of::all(x, "gate, x, B, C, dt"), &[(&mamba.input, all)]);
+        let behind = |elements: u32| Slice {
+            offset: all.offset + size_of::<f32>() * elements as usize,
+            ..all
+        };
+        let of = Convolved {
+            x: behind(width),
+            stride,
+            width: xbc,
+            form: op::ConvForm::Silu,
+        };
+        let convolved = self.convolve(&mamba.conv, &of, states.inputs);
+        let [found, to] = [(); 2].map(|()| self.scratch.take(width));
+        self.ops.push(Op::Ssd(op::Ssd {
+            xbc: convolved.slice(),
+            dt: behind(width + xbc),
+            dt_stride: stride,
+            dt_bias: mamba.dt_bias,
+            a: mamba.a,
+            d: mamba.d,
+            heads: mamba.heads,
+            head_dim: mamba.head_dim,
+            groups: mamba.groups,
+            state_size: mamba.state_size,
+            to: found.slice(),
+            state: states.memory,
+        }));
+        self.ops.push(Op::GatedNorm(op::GatedNorm {
+            x: found.slice(),
+            gate: all,
+            gate_stride: stride,
+            order: op::GateOrder::BeforeNorm,
+            weight: mamba.norm,
+            own_weights: true,
+            pieces: mamba.groups,
+            width: width / mamba.groups,
+            eps: mamba.eps,
+            to: to.slice(),
+        }));
+        self.add_to_stream(&mamba.output, to.slice(), norms, "Mamba-2 output");
     }
 
     fn convolve(&mut self, taps: &Taps<Slice>, of: &Convolved, state: StatePool) -> Vector {

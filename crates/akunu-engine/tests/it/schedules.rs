@@ -279,7 +279,7 @@ fn schedules_on_the_twins_give_the_tokens_of_each_sequence_alone() {
 /// Layers with a state: each sequence continues from its own tokens, in any schedule.
 #[test]
 fn schedules_of_models_with_states_give_the_tokens_of_each_sequence_alone() {
-    for name in ["lfm2", "qwen35"] {
+    for name in ["lfm2", "qwen35", "granitehybrid"] {
         let file = TinyModel::of(&Fixture::read("transformers", name));
         for seed in 0..3 {
             run_schedule(&file, exact_cpu, 100 * seed, 4096);

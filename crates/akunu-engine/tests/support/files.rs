@@ -56,6 +56,9 @@ pub fn write_gguf(model: &Fixture, folder: &Path) -> PathBuf {
         }
         // GGUF counts from the innermost dimension.
         let mut dims: Vec<u64> = weight.shape.iter().rev().copied().collect();
+        if let Some(rows) = weight.gguf_rows {
+            dims = vec![dims[0] / rows, rows];
+        }
         if let Some(second) = &weight.gguf_half {
             dims[1] /= 2;
             for (name, values) in [&weight.gguf, second].into_iter().zip(weight.gguf_halves()) {

@@ -66,13 +66,16 @@ pub struct Weight {
     /// The heads of values, if GGUF has them in a different order.
     #[serde(default)]
     tiled: Option<Tiled>,
+    /// Rows of a vector that is a matrix in GGUF.
+    #[serde(default)]
+    pub gguf_rows: Option<u64>,
     /// Whether GGUF has `-e^w`.
     #[serde(default)]
     minus_exp: bool,
 }
 
 /// Heads of values, grouped by key head in folders; GGUF has the first of each group, then the second of each, and so on.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 struct Tiled {
     keys: usize,
     values: usize,

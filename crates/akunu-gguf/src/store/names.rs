@@ -373,7 +373,10 @@ const MODULES: &[Module] = &[
     module(
         "layers.{}.state.conv",
         "blk.{}.ssm_conv1d",
-        &[Always("layers.{}.linear_attn.conv1d")],
+        &[
+            Always("layers.{}.linear_attn.conv1d"),
+            Always("layers.{}.mamba.conv1d"),
+        ],
     ),
     module(
         "layers.{}.state.beta",
@@ -388,12 +391,23 @@ const MODULES: &[Module] = &[
     module(
         "layers.{}.state.norm",
         "blk.{}.ssm_norm",
-        &[Always("layers.{}.linear_attn.norm")],
+        &[
+            Always("layers.{}.linear_attn.norm"),
+            Always("layers.{}.mamba.norm"),
+        ],
     ),
     module(
         "layers.{}.state.output",
         "blk.{}.ssm_out",
-        &[Always("layers.{}.linear_attn.out_proj")],
+        &[
+            Always("layers.{}.linear_attn.out_proj"),
+            Always("layers.{}.mamba.out_proj"),
+        ],
+    ),
+    module(
+        "layers.{}.state.input",
+        "blk.{}.ssm_in",
+        &[Always("layers.{}.mamba.in_proj")],
     ),
 ];
 
@@ -443,12 +457,23 @@ const WHOLE_NAMES: &[Module] = &[
     module(
         "layers.{}.state.decay",
         "blk.{}.ssm_a",
-        &[Always("layers.{}.linear_attn.A_log")],
+        &[
+            Always("layers.{}.linear_attn.A_log"),
+            Always("layers.{}.mamba.A_log"),
+        ],
     ),
     module(
         "layers.{}.state.dt_bias",
         "blk.{}.ssm_dt.bias",
-        &[Always("layers.{}.linear_attn.dt_bias")],
+        &[
+            Always("layers.{}.linear_attn.dt_bias"),
+            Always("layers.{}.mamba.dt_bias"),
+        ],
+    ),
+    module(
+        "layers.{}.state.d",
+        "blk.{}.ssm_d",
+        &[Always("layers.{}.mamba.D")],
     ),
 ];
 

@@ -93,6 +93,12 @@ fn qwen35moe() {
     agrees("qwen35moe");
 }
 
+/// Mamba-2, attention whose keys do not turn, and experts beside one of all tokens.
+#[test]
+fn granitehybrid() {
+    agrees("granitehybrid");
+}
+
 /// A window in every layer.
 #[test]
 fn mistral() {
