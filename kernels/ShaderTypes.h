@@ -801,16 +801,113 @@ struct WeighParams {
     uint32_t n_used;
     // Whether a sum is added to what is there.
     uint32_t add;
-    // Whether a row is weighed by the sigmoid of its number.
-    uint32_t sigmoid;
+    // What a row is weighed by: 0 is its number, 1 the sigmoid of its number, 2 is `weight`.
+    uint32_t weighed_by;
+    // The weight of all rows, where it is asked for.
+    float weight;
     // Unused, zero.
     uint32_t _pad0;
     // Unused, zero.
     uint32_t _pad1;
-    // Unused, zero.
-    uint32_t _pad2;
 };
 static_assert(sizeof(WeighParams) == 32, "WeighParams is 32 bytes");
+
+// A causal convolution of each channel over the last tokens of its sequence.
+struct ShortConvParams {
+    // Number of rows.
+    uint32_t n_rows;
+    // Elements from one row of x to the next.
+    uint32_t stride;
+    // Channels.
+    uint32_t width;
+    // Tokens that a result depends on, 2 to 4.
+    uint32_t taps;
+    // Blocks of states, at most 65535.
+    uint32_t n_blocks;
+    // 0: silu of the sum; 1: x is b, c and x, and the sum of b * x is multiplied by c.
+    uint32_t gated;
+    // Whether a bias is added.
+    uint32_t has_bias;
+    // Unused, zero.
+    uint32_t _pad0;
+};
+static_assert(sizeof(ShortConvParams) == 32, "ShortConvParams is 32 bytes");
+
+// The gated delta rule.
+struct DeltaRuleParams {
+    // Number of rows.
+    uint32_t n_rows;
+    // Heads of queries and keys.
+    uint32_t key_heads;
+    // Heads of values, a multiple of the others.
+    uint32_t value_heads;
+    // Elements of every head, a multiple of 32, at most 256.
+    uint32_t head_dim;
+    // Blocks of states, at most 65535.
+    uint32_t n_blocks;
+    // 0: value head h reads key head h mod key_heads; 1: h div (value_heads / key_heads).
+    uint32_t grouped;
+    // Added under the roots.
+    float eps;
+    // Unused, zero.
+    uint32_t _pad0;
+};
+static_assert(sizeof(DeltaRuleParams) == 32, "DeltaRuleParams is 32 bytes");
+
+// Mamba-2.
+struct SsdParams {
+    // Number of rows.
+    uint32_t n_rows;
+    // Heads.
+    uint32_t heads;
+    // Elements of a head.
+    uint32_t head_dim;
+    // Groups of heads.
+    uint32_t groups;
+    // Numbers that each element remembers, a multiple of 32, at most 256.
+    uint32_t state_size;
+    // Blocks of states, at most 65535.
+    uint32_t n_blocks;
+    // Elements from one row of dt to the next.
+    uint32_t dt_stride;
+    // Unused, zero.
+    uint32_t _pad0;
+};
+static_assert(sizeof(SsdParams) == 32, "SsdParams is 32 bytes");
+
+// The norm of pieces of a row, and a gate.
+struct GatedNormParams {
+    // Number of rows.
+    uint32_t n_rows;
+    // Pieces of a row.
+    uint32_t pieces;
+    // Elements of a piece.
+    uint32_t width;
+    // Elements from one row of gates to the next.
+    uint32_t gate_stride;
+    // Whether the gate comes before the norm.
+    uint32_t gate_first;
+    // Whether every piece has weights of its own.
+    uint32_t own_weights;
+    // Added under the root.
+    float eps;
+    // Unused, zero.
+    uint32_t _pad0;
+};
+static_assert(sizeof(GatedNormParams) == 32, "GatedNormParams is 32 bytes");
+
+// Heads that have two halves each, which are taken apart.
+struct SplitHeadsParams {
+    // Number of rows.
+    uint32_t n_rows;
+    // Heads.
+    uint32_t n_heads;
+    // Elements of a half.
+    uint32_t head_dim;
+    // Unused, zero.
+    uint32_t _pad0;
+};
+static_assert(sizeof(SplitHeadsParams) == 16, "SplitHeadsParams is 16 bytes");
 
 // ---- Quantised blocks ----
 
@@ -1260,10 +1357,46 @@ static_assert(offsetof(WeighParams, n_rows) == 0, "WeighParams.n_rows is at 0");
 static_assert(offsetof(WeighParams, cols) == 4, "WeighParams.cols is at 4");
 static_assert(offsetof(WeighParams, n_used) == 8, "WeighParams.n_used is at 8");
 static_assert(offsetof(WeighParams, add) == 12, "WeighParams.add is at 12");
-static_assert(offsetof(WeighParams, sigmoid) == 16, "WeighParams.sigmoid is at 16");
-static_assert(offsetof(WeighParams, _pad0) == 20, "WeighParams._pad0 is at 20");
-static_assert(offsetof(WeighParams, _pad1) == 24, "WeighParams._pad1 is at 24");
-static_assert(offsetof(WeighParams, _pad2) == 28, "WeighParams._pad2 is at 28");
+static_assert(offsetof(WeighParams, weighed_by) == 16, "WeighParams.weighed_by is at 16");
+static_assert(offsetof(WeighParams, weight) == 20, "WeighParams.weight is at 20");
+static_assert(offsetof(WeighParams, _pad0) == 24, "WeighParams._pad0 is at 24");
+static_assert(offsetof(WeighParams, _pad1) == 28, "WeighParams._pad1 is at 28");
+static_assert(offsetof(ShortConvParams, n_rows) == 0, "ShortConvParams.n_rows is at 0");
+static_assert(offsetof(ShortConvParams, stride) == 4, "ShortConvParams.stride is at 4");
+static_assert(offsetof(ShortConvParams, width) == 8, "ShortConvParams.width is at 8");
+static_assert(offsetof(ShortConvParams, taps) == 12, "ShortConvParams.taps is at 12");
+static_assert(offsetof(ShortConvParams, n_blocks) == 16, "ShortConvParams.n_blocks is at 16");
+static_assert(offsetof(ShortConvParams, gated) == 20, "ShortConvParams.gated is at 20");
+static_assert(offsetof(ShortConvParams, has_bias) == 24, "ShortConvParams.has_bias is at 24");
+static_assert(offsetof(ShortConvParams, _pad0) == 28, "ShortConvParams._pad0 is at 28");
+static_assert(offsetof(DeltaRuleParams, n_rows) == 0, "DeltaRuleParams.n_rows is at 0");
+static_assert(offsetof(DeltaRuleParams, key_heads) == 4, "DeltaRuleParams.key_heads is at 4");
+static_assert(offsetof(DeltaRuleParams, value_heads) == 8, "DeltaRuleParams.value_heads is at 8");
+static_assert(offsetof(DeltaRuleParams, head_dim) == 12, "DeltaRuleParams.head_dim is at 12");
+static_assert(offsetof(DeltaRuleParams, n_blocks) == 16, "DeltaRuleParams.n_blocks is at 16");
+static_assert(offsetof(DeltaRuleParams, grouped) == 20, "DeltaRuleParams.grouped is at 20");
+static_assert(offsetof(DeltaRuleParams, eps) == 24, "DeltaRuleParams.eps is at 24");
+static_assert(offsetof(DeltaRuleParams, _pad0) == 28, "DeltaRuleParams._pad0 is at 28");
+static_assert(offsetof(SsdParams, n_rows) == 0, "SsdParams.n_rows is at 0");
+static_assert(offsetof(SsdParams, heads) == 4, "SsdParams.heads is at 4");
+static_assert(offsetof(SsdParams, head_dim) == 8, "SsdParams.head_dim is at 8");
+static_assert(offsetof(SsdParams, groups) == 12, "SsdParams.groups is at 12");
+static_assert(offsetof(SsdParams, state_size) == 16, "SsdParams.state_size is at 16");
+static_assert(offsetof(SsdParams, n_blocks) == 20, "SsdParams.n_blocks is at 20");
+static_assert(offsetof(SsdParams, dt_stride) == 24, "SsdParams.dt_stride is at 24");
+static_assert(offsetof(SsdParams, _pad0) == 28, "SsdParams._pad0 is at 28");
+static_assert(offsetof(GatedNormParams, n_rows) == 0, "GatedNormParams.n_rows is at 0");
+static_assert(offsetof(GatedNormParams, pieces) == 4, "GatedNormParams.pieces is at 4");
+static_assert(offsetof(GatedNormParams, width) == 8, "GatedNormParams.width is at 8");
+static_assert(offsetof(GatedNormParams, gate_stride) == 12, "GatedNormParams.gate_stride is at 12");
+static_assert(offsetof(GatedNormParams, gate_first) == 16, "GatedNormParams.gate_first is at 16");
+static_assert(offsetof(GatedNormParams, own_weights) == 20, "GatedNormParams.own_weights is at 20");
+static_assert(offsetof(GatedNormParams, eps) == 24, "GatedNormParams.eps is at 24");
+static_assert(offsetof(GatedNormParams, _pad0) == 28, "GatedNormParams._pad0 is at 28");
+static_assert(offsetof(SplitHeadsParams, n_rows) == 0, "SplitHeadsParams.n_rows is at 0");
+static_assert(offsetof(SplitHeadsParams, n_heads) == 4, "SplitHeadsParams.n_heads is at 4");
+static_assert(offsetof(SplitHeadsParams, head_dim) == 8, "SplitHeadsParams.head_dim is at 8");
+static_assert(offsetof(SplitHeadsParams, _pad0) == 12, "SplitHeadsParams._pad0 is at 12");
 static_assert(offsetof(block_q4_0, d) == 0, "block_q4_0.d is at 0");
 static_assert(offsetof(block_q4_0, qs) == 2, "block_q4_0.qs is at 2");
 static_assert(offsetof(block_q4_1, d) == 0, "block_q4_1.d is at 0");

@@ -14,6 +14,7 @@
 #include <metal_stdlib>
 
 #include "ShaderTypes.h"
+#include "include/activation.h"
 #include "include/reduce.h"
 
 using namespace metal;
@@ -28,13 +29,6 @@ constant constexpr float LEAST_SUM = 6.103515625e-5f;
 constant constexpr uint SOFTMAX = 0;
 constant constexpr uint SIGMOID = 1;
 constant constexpr uint SOFTMAX_OF_CHOSEN = 2;
-
-// log(1 + exp(x)), where log(1 + u) = u for small u must not be rounded with 1 + u.
-inline float softplus(float x) {
-    const float u = precise::exp(-abs(x));
-    const float rest = u < 0.01f ? u * (1.0f - u * (0.5f - u * (1.0f / 3.0f - u * 0.25f))) : precise::log(1.0f + u);
-    return max(x, 0.0f) + rest;
-}
 
 // p of this lane's logits; those that are not there are -INFINITY.
 inline void activate(thread float (&p)[LANE_EXPERTS], uint gating, float largest) {

@@ -1,7 +1,7 @@
 // weigh_rows_f32: y[r][i] = sum over j of w[r][j] * x[r][j][i], or y[r][i] += that; rows of cols elements
 //
-// The results of the experts that a row uses, weighed and added up. Where `sigmoid` says so, w is the sigmoid of what is bound: the
-// gate of a shared expert.
+// The results of the experts that a row uses, weighed and added up. Where `weighed_by` says so, w is the sigmoid of what is bound,
+// the gate of a shared expert, or one number for all, and nothing is bound.
 //
 // Launch:  x along the row, one thread for four elements; y a row each. Threadgroups of 256.
 // Memory:  each element of x and y is read or written once; the weights come from cache.
@@ -27,8 +27,11 @@ kernel void weigh_rows_f32(
     float sums[4] = { 0.0f };
     for (uint j = 0; j < params.n_used; j++) {
         const ulong at = ulong(index.y) * params.n_used + j;
-        const float found = weights[at];
-        const float weight = params.sigmoid != 0 ? 1.0f / (1.0f + precise::exp(-found)) : found;
+        float weight = params.weight;
+        if (params.weighed_by < 2) {
+            const float found = weights[at];
+            weight = params.weighed_by == 1 ? 1.0f / (1.0f + precise::exp(-found)) : found;
+        }
         device const float *row = x + at * params.cols;
 #pragma unroll
         for (uint i = 0; i < 4; i++) {

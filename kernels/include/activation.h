@@ -11,6 +11,19 @@ inline T act_silu(T x) {
     return x / (1.0f + precise::exp(-x));
 }
 
+// 1 / (1 + exp(-x))
+template <typename T>
+inline T act_sigmoid(T x) {
+    return 1.0f / (1.0f + precise::exp(-x));
+}
+
+// log(1 + exp(x)), where log(1 + u) = u for small u must not be rounded with 1 + u.
+inline float softplus(float x) {
+    const float u = precise::exp(-abs(x));
+    const float rest = u < 0.01f ? u * (1.0f - u * (0.5f - u * (1.0f / 3.0f - u * 0.25f))) : precise::log(1.0f + u);
+    return max(x, 0.0f) + rest;
+}
+
 // The tanh form of GELU, as Gemma has it: 0.5 * x * (1 + tanh(u)) with
 // u = sqrt(2 / pi) * (x + 0.044715 * x^3), written as x * sigmoid(2 * u): the same, but nothing
 // cancels where tanh is near -1.

@@ -13,12 +13,14 @@ constant constexpr uint HAS_SCALES = 2;
 constant constexpr uint SILU_GATE = 0;
 constant constexpr uint GELU_GATE = 1;
 constant constexpr uint GELU_ERF_GATE = 2;
+constant constexpr uint SIGMOID_GATE = 4;
 
 inline float expert_activation(float gate, float up, uint activation) {
     switch (activation) {
         case SILU_GATE: return act_silu(gate) * up;
         case GELU_GATE: return act_gelu(gate) * up;
         case GELU_ERF_GATE: return act_gelu_erf(gate) * up;
+        case SIGMOID_GATE: return act_sigmoid(gate) * up;
         default: return act_swiglu_oai(gate, up);
     }
 }

@@ -1,6 +1,8 @@
 // Rotary position embedding: pair d of a head turns by
 //
-//     angle = position * freq_scale / divisor[d],    divisor[d] = theta ^ (2d / head_dim)
+//     angle = position * freq_scale / divisor[d],    divisor[d] = theta ^ (2d / turned_dim)
+//
+// and where only the first turned_dim elements of a head turn, the divisors of the other pairs are infinite.
 //
 // The divisors come from a table when one is bound. The host computes it in double precision and
 // multiplies the scaling factors of the model into it, so that the kernels only divide. At position
@@ -14,14 +16,17 @@
 
 using namespace metal;
 
-// Which two elements of a head make pair d.
+// Which two elements of a head make pair d. Those that do not turn are pairs of neighbours.
 struct Interleaved {
     static uint first(uint pair, uint) { return 2 * pair; }
     static uint second(uint pair, uint) { return 2 * pair + 1; }
 };
 struct SplitHalves {
-    static uint first(uint pair, uint) { return pair; }
-    static uint second(uint pair, uint head_dim) { return pair + head_dim / 2; }
+    static bool turns(uint pair, uint head_dim) { return !HAS_TURNED_DIM || pair < turned_dim(head_dim) / 2; }
+    static uint first(uint pair, uint head_dim) { return turns(pair, head_dim) ? pair : 2 * pair; }
+    static uint second(uint pair, uint head_dim) {
+        return turns(pair, head_dim) ? pair + turned_dim(head_dim) / 2 : 2 * pair + 1;
+    }
 };
 
 struct Rotation {
@@ -41,9 +46,10 @@ struct Frequencies {
     uint head_dim;
 
     Rotation at(float position, uint pair) const {
-        const float divisor = HAS_FREQ_TABLE
-            ? table[pair]
-            : precise::pow(theta, float(2 * pair) / float(head_dim));
+        const uint turned = turned_dim(head_dim);
+        const float divisor = HAS_FREQ_TABLE ? table[pair]
+            : 2 * pair < turned              ? precise::pow(theta, float(2 * pair) / float(turned))
+                                             : INFINITY;
         const float angle = position * scale / divisor;
         return { precise::cos(angle), precise::sin(angle) };
     }

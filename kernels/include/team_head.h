@@ -101,10 +101,10 @@ template <> void turn<Interleaved>(thread TeamHead &head, threadgroup const floa
     }
 }
 
-// The second half of a head begins some whole chunks after the first, one to four. Chunks are selected and not indexed by their
+// The second half of what turns of a head begins some whole chunks after the first, one to four. Chunks are selected and not indexed by their
 // number, so that they stay in registers.
 template <> void turn<SplitHalves>(thread TeamHead &head, threadgroup const float2 *rotations, TeamLane at) {
-    const uint n_half = at.n_chunks / 2;
+    const uint n_half = turned_dim(at.head_dim) / (2 * CHUNK);
     TeamHead turned;
 #pragma unroll
     for (uint c = 0; c < MAX_CHUNKS; c++) {
@@ -117,7 +117,7 @@ template <> void turn<SplitHalves>(thread TeamHead &head, threadgroup const floa
         }
         const bool is_first = c < n_half;
         turned.chunks[c] = head.chunks[c];
-        if (c < at.n_chunks) {
+        if (c < 2 * n_half) {
             threadgroup const float2 *r = rotations + at.element(c) - (is_first ? 0 : n_half * CHUNK);
             const float4 cosine = float4(r[0].x, r[1].x, r[2].x, r[3].x);
             const float4 sine = float4(r[0].y, r[1].y, r[2].y, r[3].y);

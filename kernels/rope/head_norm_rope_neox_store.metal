@@ -2,7 +2,8 @@
 //
 //     q = rope(q / rms(q) * q_norm),  k_pages[slot] = rope(k / rms(k) * k_norm),  v_pages[slot] = v
 //
-// for each active row; pairs are (d, d + head_dim / 2), rows and slots as in rope_store.metal.
+// or, with FC_TURN_FIRST, q = rope(q / rms(q)) * q_norm,  k_pages[slot] = rope(k / rms(k)),
+// for each active row; pairs are (d, d + turned_dim / 2), rows and slots as in rope_store.metal.
 //
 // Launch:  one threadgroup a head (x) and row (y), a thread for each pair, in whole SIMD groups. The
 //          threadgroup of query head h also serves key and value head h where there is one.
@@ -37,7 +38,7 @@ struct HeadPair {
         threadgroup float *shared, SimdPlace place
     ) const {
         const float2 normal = head_norm(load(values), head_dim, eps, shared, place);
-        return rotation.apply(normal * load(weight));
+        return rotation.apply(TURN_FIRST ? normal : normal * load(weight));
     }
 
     template <typename Out>
@@ -100,7 +101,8 @@ kernel void head_norm_rope_neox_store_f16(
     if (head < params.n_heads) {
         const uint stride = params.q_stride == 0 ? params.n_heads * head_dim : params.q_stride;
         device float *values = q + ulong(at.y) * stride + head * head_dim;
-        pair.store(values, pair.norm_and_turn(values, q_norm, shared, place));
+        const float2 turned = pair.norm_and_turn(values, q_norm, shared, place);
+        pair.store(values, TURN_FIRST ? turned * pair.load(q_norm) : turned);
     }
     if (head < params.n_kv_heads) {
         const uint stride = params.kv_stride == 0 ? params.n_kv_heads * head_dim : params.kv_stride;

@@ -2,7 +2,7 @@
 //
 //     (x[a], x[b]) = (x[a] cos - x[b] sin, x[a] sin + x[b] cos),   angle as in include/rope.h
 //
-// Pairs (a, b) are (2d, 2d + 1), or (d, d + head_dim / 2) in the NeoX style. Each row has a position of its own.
+// Pairs (a, b) are (2d, 2d + 1), or (d, d + turned_dim / 2) in the NeoX style (include/rope.h). Each row has a position of its own.
 //
 // Launch:  one thread a pair, 256 a threadgroup; x walks the pairs of a row, y the rows.
 // Memory:  each element is read and written once, by one thread.

@@ -1,15 +1,23 @@
 //! The architectures, a file each, named as GGUF's `general.architecture`: a function from a model's description to its
 //! layers.
 
+mod bailingmoe2;
 mod bert;
+mod cohere2;
+mod cohere2moe;
 mod dots1;
 mod ernie4_5_moe;
 mod gemma;
 mod gemma2;
 mod gemma3;
+mod glm4moe;
 mod gpt_oss;
 mod granite;
 mod granitemoe;
+mod hunyuan_dense;
+mod hunyuan_moe;
+mod lfm2;
+mod lfm2moe;
 mod llama;
 mod modern_bert;
 mod mpnet;
@@ -19,6 +27,8 @@ mod prelude;
 mod qwen2;
 mod qwen2moe;
 mod qwen3;
+mod qwen35;
+mod qwen35moe;
 mod qwen3moe;
 mod smollm3;
 pub(crate) mod whisper;
@@ -45,7 +55,17 @@ pub const ALL: &[Architecture] = &[
     granitemoe::ARCH,
     ernie4_5_moe::ARCH,
     dots1::ARCH,
+    glm4moe::ARCH,
+    bailingmoe2::ARCH,
+    hunyuan_dense::ARCH,
+    hunyuan_moe::ARCH,
+    cohere2::ARCH,
+    cohere2moe::ARCH,
     gpt_oss::ARCH,
+    lfm2::ARCH,
+    lfm2moe::ARCH,
+    qwen35::ARCH,
+    qwen35moe::ARCH,
     olmoe::ARCH,
     bert::ARCH,
     mpnet::ARCH,

@@ -1,6 +1,6 @@
 //! The same model with other weights.
 
-use crate::ffn::{Dense, ExpertLinear, Experts, Ffn, Gated, Router, SharedExpert};
+use crate::ffn::{Dense, ExpertLinear, Experts, Ffn, Gated, Router, SharedExpert, SharedWeight};
 use crate::layer::{
     Attention, BlockNorms, Cross, HeadNorms, Layer, LayerNorms, Mixer, Norm, RowNorms,
 };
@@ -8,6 +8,7 @@ use crate::linear::Linear;
 use crate::model::{
     Classifier, ClassifierHead, Distances, Embedding, Logits, Model, Output, Table,
 };
+use crate::state::{DeltaNet, ShortConv, Taps};
 use crate::weights::Bind;
 
 /// Binds what need not be there.
@@ -105,9 +106,8 @@ impl Classifier {
 impl Layer {
     /// The same layer with other weights.
     pub fn bind<B: Bind>(&self, to: &mut B) -> Result<Layer<B::Matrix, B::Vector>, B::Error> {
-        let Mixer::Attention(attention) = &self.mixer;
         let mixer_norms = self.norms.mixer.bind(to)?;
-        let mixer = Mixer::Attention(attention.bind(to)?);
+        let mixer = self.mixer.bind(to)?;
         let cross = optional(self.cross.as_ref(), |cross| {
             Ok(Cross {
                 norm: cross.norm.bind(to)?,
@@ -124,6 +124,59 @@ impl Layer {
             cross,
             ffn,
             norms,
+            is_parallel: self.is_parallel,
+        })
+    }
+}
+
+impl Mixer {
+    fn bind<B: Bind>(&self, to: &mut B) -> Result<Mixer<B::Matrix, B::Vector>, B::Error> {
+        Ok(match self {
+            Mixer::Attention(attention) => Mixer::Attention(attention.bind(to)?),
+            Mixer::ShortConv(conv) => Mixer::ShortConv(conv.bind(to)?),
+            Mixer::DeltaNet(net) => Mixer::DeltaNet(net.bind(to)?),
+        })
+    }
+}
+
+impl Taps {
+    fn bind<B: Bind>(&self, to: &mut B) -> Result<Taps<B::Vector>, B::Error> {
+        Ok(Taps {
+            count: self.count,
+            weight: to.vector(&self.weight)?,
+            bias: optional(self.bias.as_ref(), |bias| to.vector(bias))?,
+        })
+    }
+}
+
+impl ShortConv {
+    fn bind<B: Bind>(&self, to: &mut B) -> Result<ShortConv<B::Matrix, B::Vector>, B::Error> {
+        Ok(ShortConv {
+            width: self.width,
+            input: self.input.bind(to)?,
+            conv: self.conv.bind(to)?,
+            output: self.output.bind(to)?,
+        })
+    }
+}
+
+impl DeltaNet {
+    fn bind<B: Bind>(&self, to: &mut B) -> Result<DeltaNet<B::Matrix, B::Vector>, B::Error> {
+        Ok(DeltaNet {
+            key_heads: self.key_heads,
+            value_heads: self.value_heads,
+            head_dim: self.head_dim,
+            order: self.order,
+            qkv: self.qkv.bind(to)?,
+            conv: self.conv.bind(to)?,
+            gate: self.gate.bind(to)?,
+            beta: self.beta.bind(to)?,
+            alpha: self.alpha.bind(to)?,
+            decay: to.vector(&self.decay)?,
+            dt_bias: to.vector(&self.dt_bias)?,
+            norm: to.vector(&self.norm)?,
+            eps: self.eps,
+            output: self.output.bind(to)?,
         })
     }
 }
@@ -134,6 +187,7 @@ impl Attention {
             heads: self.heads,
             kv_heads: self.kv_heads,
             head_dim: self.head_dim,
+            has_gate: self.has_gate,
             q: self.q.bind(to)?,
             k: self.k.bind(to)?,
             v: self.v.bind(to)?,
@@ -142,6 +196,7 @@ impl Attention {
                     q: to.vector(&norms.q)?,
                     k: to.vector(&norms.k)?,
                     eps: norms.eps,
+                    turn_first: norms.turn_first,
                 })
             })?,
             row_norm: optional(self.row_norm.as_ref(), |norms| {
@@ -208,7 +263,10 @@ impl Experts {
             shared: optional(self.shared.as_ref(), |shared| {
                 Ok(SharedExpert {
                     ffn: shared.ffn.bind(to)?,
-                    gate: optional(shared.gate.as_ref(), |gate| gate.bind(to))?,
+                    weight: match &shared.weight {
+                        SharedWeight::Number(number) => SharedWeight::Number(*number),
+                        SharedWeight::Gate(gate) => SharedWeight::Gate(gate.bind(to)?),
+                    },
                 })
             })?,
         })

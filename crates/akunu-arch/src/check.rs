@@ -83,7 +83,12 @@ impl Model {
     pub fn check_rope(&self, weight: &[f32], path: &Path) -> Result<(), ArchError> {
         let divisors = self.attention().filter_map(|attention| {
             let rope = attention.rope?;
-            Some(rope.divisors(attention.head_dim, weight))
+            let divisors = rope.divisors(attention.head_dim, weight);
+            Some(
+                divisors
+                    .into_iter()
+                    .take(attention.turned_dim() as usize / 2),
+            )
         });
         let mut divisors = divisors.flatten();
         match divisors.find(|divisor| !(MIN_DIVISOR..f32::INFINITY).contains(divisor)) {
@@ -126,11 +131,18 @@ impl Model {
             if !head_dim.is_multiple_of(unit) || head_dim > MAX_HEAD_LENGTH {
                 return Err(file.invalid("head length", head_dim.to_string(), wanted));
             }
+            file.check_heads(attention.heads, attention.kv_heads)?;
             file.check_positive("attention scale", attention.scale)?;
             file.check_positive("attention soft cap", attention.softcap.unwrap_or(1.0))?;
             if let Some(rope) = attention.rope {
                 file.check_positive("RoPE base", rope.theta)?;
                 file.check_positive("RoPE scale", rope.freq_scale)?;
+                let turned = attention.turned_dim();
+                if !(2..=head_dim).contains(&turned) || !turned.is_multiple_of(2) {
+                    let found = format!("{turned} of {head_dim}");
+                    let wanted = "an even number, from 2 to those of a head";
+                    return Err(file.invalid("elements of a head that turn", found, wanted));
+                }
             }
             if let Some(window) = attention.window.filter(|&window| window < narrowest) {
                 return Err(file.invalid("sliding window", window.to_string(), wide_enough));

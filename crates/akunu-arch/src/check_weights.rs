@@ -1,6 +1,7 @@
 //! Whether a file has the weights of a model.
 
 use std::collections::HashSet;
+use std::iter;
 use std::path::Path;
 
 use akunu_gguf::WeightStore;
@@ -18,8 +19,11 @@ impl Model {
             names: HashSet::new(),
         };
         self.bind(&mut check)?;
-        // An encoder's file may have heads for tasks that we do not run.
-        let is_used = |name: &str| !self.is_encoder() || name.starts_with("layers.");
+        // An encoder's file may have heads for tasks that we do not run, a decoder's blocks that guess further tokens.
+        let is_used = |name: &str| match layer_of(name) {
+            Some(layer) => layer < self.layers.len(),
+            None => !self.is_encoder(),
+        };
         let is_left_out =
             |name: &str| name.ends_with(".bias") && is_used(name) && !check.names.contains(name);
         match store.iter().find(|weight| is_left_out(weight.name)) {
@@ -33,6 +37,12 @@ impl Model {
             }),
         }
     }
+}
+
+/// The layer that has a weight of this name.
+fn layer_of(name: &str) -> Option<usize> {
+    let (number, _) = name.strip_prefix("layers.")?.split_once('.')?;
+    number.parse().ok()
 }
 
 /// Looks for weights in a file.
@@ -73,7 +83,7 @@ impl Bind for Check<'_> {
     type Error = ArchError;
 
     fn matrix(&mut self, weight: &NamedMatrix) -> Result<(), ArchError> {
-        let shape = [weight.tensor_rows, weight.cols];
+        let shape = weight.tensor_shape();
         if weight.stack == 1 {
             return self.weight(&weight.name, shape);
         }
@@ -99,6 +109,8 @@ impl Bind for Check<'_> {
     }
 
     fn vector(&mut self, weight: &NamedVector) -> Result<(), ArchError> {
-        self.weight(&weight.name, [weight.rows, weight.cols])
+        let mut names = iter::once(&weight.name).chain(&weight.times);
+        let [_, step] = weight.every;
+        names.try_for_each(|name| self.weight(name, [weight.rows, step * weight.cols]))
     }
 }

@@ -155,8 +155,17 @@ pub struct ExpertLinear<M = NamedMatrix, V = NamedVector> {
 pub struct SharedExpert<M = NamedMatrix, V = NamedVector> {
     /// Its products.
     pub ffn: Gated<M, V>,
-    /// Its result is multiplied by the sigmoid of this product with one output.
-    pub gate: Option<Linear<M, V>>,
+    /// What its result is multiplied by.
+    pub weight: SharedWeight<M, V>,
+}
+
+/// What the result of an expert of all tokens is multiplied by.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SharedWeight<M = NamedMatrix, V = NamedVector> {
+    /// A number.
+    Number(f32),
+    /// The sigmoid of this product with one output.
+    Gate(Linear<M, V>),
 }
 
 impl<M, V> Experts<M, V> {
@@ -165,7 +174,9 @@ impl<M, V> Experts<M, V> {
         let mut all = vec![&self.router.linear];
         if let Some(shared) = &self.shared {
             all.extend(shared.ffn.linears());
-            all.extend(&shared.gate);
+            if let SharedWeight::Gate(gate) = &shared.weight {
+                all.push(gate);
+            }
         }
         all
     }

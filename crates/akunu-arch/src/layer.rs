@@ -5,12 +5,13 @@
 //! h += output norm( ffn  ( input norm(h) ) );  h = sum norm(h)
 //! ```
 //!
-//! Every norm may be missing. The parameters `M` and `V` say what a matrix and a vector of weights is: a name and a shape
+//! Every norm may be missing. Blocks that are parallel read the same, `input norm(h)` of the mixer. The parameters `M` and `V` say what a matrix and a vector of weights is: a name and a shape
 //! ([`NamedMatrix`], [`NamedVector`]) in a description, a place on a device once the weights are bound.
 
 use crate::ffn::{Dense, Ffn};
 use crate::linear::Linear;
 use crate::rope::Rope;
+use crate::state::{DeltaNet, ShortConv, StateSize};
 use crate::weights::{NamedMatrix, NamedVector};
 use std::fmt;
 
@@ -28,6 +29,8 @@ pub struct Layer<M = NamedMatrix, V = NamedVector> {
     pub ffn: Ffn<M, V>,
     /// The norms around both blocks.
     pub norms: LayerNorms<V>,
+    /// Whether the feed-forward block reads what the mixer reads, and both results are added to the residual stream.
+    pub is_parallel: bool,
 }
 
 /// The block that lets a token see others.
@@ -35,6 +38,38 @@ pub struct Layer<M = NamedMatrix, V = NamedVector> {
 pub enum Mixer<M = NamedMatrix, V = NamedVector> {
     /// Softmax attention.
     Attention(Attention<M, V>),
+    /// A convolution over the last tokens.
+    ShortConv(ShortConv<M, V>),
+    /// The gated delta rule.
+    DeltaNet(DeltaNet<M, V>),
+}
+
+impl<M, V> Mixer<M, V> {
+    /// Softmax attention, if it is that.
+    pub fn attention(&self) -> Option<&Attention<M, V>> {
+        match self {
+            Mixer::Attention(attention) => Some(attention),
+            Mixer::ShortConv(_) | Mixer::DeltaNet(_) => None,
+        }
+    }
+
+    /// The size of a sequence's state, if it has one.
+    pub fn state(&self) -> Option<StateSize> {
+        match self {
+            Mixer::Attention(_) => None,
+            Mixer::ShortConv(conv) => Some(conv.state()),
+            Mixer::DeltaNet(net) => Some(net.state()),
+        }
+    }
+
+    /// All products, in the order of use.
+    fn linears(&self) -> Vec<&Linear<M, V>> {
+        match self {
+            Mixer::Attention(attention) => attention.linears().to_vec(),
+            Mixer::ShortConv(conv) => conv.linears(),
+            Mixer::DeltaNet(net) => net.linears(),
+        }
+    }
 }
 
 /// Softmax attention.
@@ -46,15 +81,17 @@ pub struct Attention<M = NamedMatrix, V = NamedVector> {
     pub kv_heads: u32,
     /// Elements of a head.
     pub head_dim: u32,
-    /// Queries, keys, values.
+    /// Queries, keys, values. Behind each head of the queries lies that of the gate, if there is one.
     pub q: Linear<M, V>,
     /// See `q`.
     pub k: Linear<M, V>,
     /// See `q`.
     pub v: Linear<M, V>,
+    /// Whether the result is multiplied by the sigmoid of a gate.
+    pub has_gate: bool,
     /// The product of the result.
     pub output: Linear<M, V>,
-    /// Norms of single heads, before they turn.
+    /// Norms of single heads.
     pub qk_norm: Option<HeadNorms<V>>,
     /// Norms of all queries and all keys of a token, before they turn.
     pub row_norm: Option<RowNorms<V>>,
@@ -77,6 +114,12 @@ impl<M, V> Attention<M, V> {
         self.heads * self.head_dim
     }
 
+    /// Elements of a head that turn, from its first on.
+    pub fn turned_dim(&self) -> u32 {
+        let turned = self.rope.and_then(|rope| rope.turned_dim);
+        turned.unwrap_or(self.head_dim)
+    }
+
     /// Elements of the keys, or of the values, of a token.
     pub fn kv_dim(&self) -> u32 {
         self.kv_heads * self.head_dim
@@ -92,6 +135,9 @@ pub struct HeadNorms<V = NamedVector> {
     pub k: V,
     /// Added under the root.
     pub eps: f32,
+    /// Whether heads turn before they are multiplied by the weights. Then those of queries have those of keys in them, which
+    /// are stored without.
+    pub turn_first: bool,
 }
 
 /// Norms of all heads of queries and of keys together.
@@ -166,8 +212,7 @@ pub enum NormKind {
 impl<M, V> Layer<M, V> {
     /// All products, in the order of use.
     pub fn linears(&self) -> Vec<&Linear<M, V>> {
-        let Mixer::Attention(attention) = &self.mixer;
-        let mut all = attention.linears().to_vec();
+        let mut all = self.mixer.linears();
         all.extend(
             self.cross
                 .iter()
@@ -191,20 +236,7 @@ impl<M, V> Attention<M, V> {
 /// In a line, without the norms and weights.
 impl<M, V> fmt::Display for Layer<M, V> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Mixer::Attention(attention) = &self.mixer;
-        let (heads, kv_heads) = (attention.heads, attention.kv_heads);
-        write!(
-            f,
-            "{heads} heads of {}, {kv_heads} for keys and values",
-            attention.head_dim
-        )?;
-        match attention.rope {
-            Some(rope) => write!(f, ", RoPE {}", rope.theta)?,
-            None => write!(f, ", no RoPE")?,
-        }
-        if let Some(window) = attention.window {
-            write!(f, ", window {window}")?;
-        }
+        write!(f, "{}", self.mixer)?;
         match &self.ffn {
             Ffn::Dense(ffn) => write!(f, "; feed-forward of {}", ffn.width),
             Ffn::Gated(ffn) => write!(f, "; gated feed-forward of {}", ffn.width),
@@ -213,6 +245,46 @@ impl<M, V> fmt::Display for Layer<M, V> {
                 "; {} of {} experts of {}",
                 ffn.used, ffn.count, ffn.width
             ),
+        }
+    }
+}
+
+/// In a line, without the norms and weights.
+impl<M, V> fmt::Display for Mixer<M, V> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Mixer::Attention(attention) => write!(f, "{attention}"),
+            Mixer::ShortConv(conv) => {
+                let (width, taps) = (conv.width, conv.conv.count);
+                write!(f, "convolution of {width} channels over {taps} tokens")
+            }
+            Mixer::DeltaNet(net) => {
+                let (keys, values) = (net.key_heads, net.value_heads);
+                let of = net.head_dim;
+                write!(f, "delta rule, {values} heads of {of}, {keys} for keys")
+            }
+        }
+    }
+}
+
+/// In a line, without the norms and weights.
+impl<M, V> fmt::Display for Attention<M, V> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let (heads, kv_heads, head_dim) = (self.heads, self.kv_heads, self.head_dim);
+        write!(
+            f,
+            "{heads} heads of {head_dim}, {kv_heads} for keys and values"
+        )?;
+        match self.rope {
+            Some(rope) => write!(f, ", RoPE {}", rope.theta)?,
+            None => write!(f, ", no RoPE")?,
+        }
+        if self.turned_dim() < head_dim {
+            write!(f, " of {}", self.turned_dim())?;
+        }
+        match self.window {
+            Some(window) => write!(f, ", window {window}"),
+            None => Ok(()),
         }
     }
 }

@@ -19,6 +19,7 @@ mod parts;
 mod relative;
 mod rope;
 mod speech;
+mod state;
 mod weights;
 
 /// Model files, which descriptions are read from.
@@ -32,6 +33,7 @@ pub use encoder_use::EncoderUse;
 pub use error::ArchError;
 pub use ffn::{
     Activation, Dense, ExpertLinear, Experts, Ffn, Gated, Gating, Groups, Router, SharedExpert,
+    SharedWeight,
 };
 pub use file::{Key, ModelFile, WindowPattern};
 pub use layer::{
@@ -45,4 +47,5 @@ pub use parts::{OUTPUT, Parts};
 pub use relative::RelativePositions;
 pub use rope::{Pairing, Rope, RopeFactors};
 pub use speech::{Convolution, SoundEncoder, Speech};
-pub use weights::{Bind, NamedMatrix, NamedVector};
+pub use state::{DeltaNet, HeadOrder, ShortConv, StateSize, Taps};
+pub use weights::{Bind, Change, NamedMatrix, NamedVector};

@@ -3,9 +3,10 @@
 use akunu_types::KvFormat;
 
 use crate::ffn::Ffn;
-use crate::layer::{Attention, Layer, Mixer, Norm};
+use crate::layer::{Attention, Layer, Norm};
 use crate::linear::Linear;
 use crate::relative::RelativePositions;
+use crate::state::StateSize;
 use crate::weights::{NamedMatrix, NamedVector};
 
 /// A decoder or an encoder: all that its programs are written from.
@@ -117,12 +118,22 @@ impl<M, V> Model<M, V> {
         matches!(self.output, Output::Texts(_))
     }
 
-    /// The attention of each layer.
+    /// The attention of each layer that has it.
     pub fn attention(&self) -> impl Iterator<Item = &Attention<M, V>> {
-        self.layers.iter().map(|layer| {
-            let Mixer::Attention(attention) = &layer.mixer;
-            attention
-        })
+        let mixers = self.layers.iter().map(|layer| &layer.mixer);
+        mixers.filter_map(|mixer| mixer.attention())
+    }
+
+    /// The size of a sequence's state in each layer that has one.
+    pub fn states(&self) -> impl Iterator<Item = StateSize> {
+        let mixers = self.layers.iter().map(|layer| &layer.mixer);
+        mixers.filter_map(|mixer| mixer.state())
+    }
+
+    /// Bytes of a sequence's state; 0 for a model without one.
+    pub fn state_bytes(&self) -> u64 {
+        let numbers = self.states().map(StateSize::numbers);
+        numbers.sum::<u64>() * size_of::<f32>() as u64
     }
 
     /// Whether some layer has a router.
@@ -131,7 +142,7 @@ impl<M, V> Model<M, V> {
         layers.any(|layer| matches!(layer.ffn, Ffn::Experts(_)))
     }
 
-    /// The window of each layer.
+    /// The window of each layer that has attention.
     pub fn windows(&self) -> impl Iterator<Item = Option<u32>> {
         self.attention().map(|attention| attention.window)
     }

@@ -1,21 +1,23 @@
 //! The parts that architectures are made of, with the names of their weights. Llama, Qwen, Gemma and their like share
 //! these names; `akunu-gguf` maps those of GGUF files and of Hugging Face to them.
 
+mod attention;
 mod encoder;
 mod experts;
+mod norms;
+mod state;
 
 use crate::error::ArchError;
 use crate::ffn::{Activation, Ffn, Gated};
 use crate::file::{ModelFile, WindowPattern, keys};
-use crate::layer::{
-    Attention, BlockNorms, HeadNorms, Layer, LayerNorms, Mixer, Norm, NormKind, RowNorms,
-};
+use crate::layer::{Attention, Layer, LayerNorms, Mixer, Norm, NormKind};
 use crate::linear::Linear;
 use crate::model::{Embedding, Logits, Model, Output};
 use crate::rope::Rope;
-use crate::weights::{NamedMatrix, NamedVector};
+use crate::weights::{Change, NamedMatrix, NamedVector};
 
 pub(crate) use experts::{ExpertParts, Routing};
+pub(crate) use state::DeltaSizes;
 
 /// The weight that the embedding lookup reads.
 pub(crate) const TOKEN_EMBEDDING: &str = "token_embedding.weight";
@@ -34,16 +36,16 @@ pub struct Parts<'a> {
     pub context_length: u32,
     /// Added under the root of all norms.
     pub eps: f32,
-    /// What norms multiply by more than the file's weights.
-    pub norm_plus: f32,
+    /// How the weights of norms follow from those of the file.
+    pub norm_change: Change,
     /// Elements of a head.
     pub head_dim: u32,
     /// Query heads of each layer.
     pub heads: Vec<u32>,
-    /// Key and value heads of each layer.
-    kv_heads: Vec<u32>,
+    /// Key and value heads of each layer; GGUF files say 0 for layers without attention.
+    pub kv_heads: Vec<u32>,
     /// Width of the feed-forward block of each layer.
-    ffn: Vec<u32>,
+    pub ffn: Vec<u32>,
     vocab_size: u32,
     windows: Vec<Option<u32>>,
     rope: Rope,
@@ -58,7 +60,9 @@ impl<'a> Parts<'a> {
         pattern: WindowPattern,
         local_base: Option<f32>,
     ) -> Result<Parts<'a>, ArchError> {
-        let n_layers = file.required(keys::LAYERS)?;
+        // The blocks that guess further tokens are the last ones; `config.json` does not count them.
+        let n_guessing = file.u32(keys::GUESSING_LAYERS)?.unwrap_or(0);
+        let n_layers = file.required(keys::LAYERS)?.saturating_sub(n_guessing);
         file.check_size("layers", n_layers, 1 << 12)?;
         let n_layers = n_layers as usize;
         let of_layers = |key| {
@@ -79,7 +83,8 @@ impl<'a> Parts<'a> {
             file.check_size("feed-forward length", width, 1 << 22)?;
         }
         for (&heads, &kv_heads) in heads.iter().zip(&kv_heads) {
-            file.check_heads(heads, kv_heads)?;
+            file.check_size("heads", heads, 1 << 12)?;
+            file.check_size("key/value heads", kv_heads.max(1), heads)?;
         }
         file.check_size("head length", head_dim, 1 << 10)?;
         file.check_size("vocabulary", vocab_size, 1 << 24)?;
@@ -93,15 +98,15 @@ impl<'a> Parts<'a> {
             n_layers,
             context_length,
             eps,
-            norm_plus: 0.0,
+            norm_change: Change::None,
             head_dim,
             heads,
             kv_heads,
             ffn,
             vocab_size,
             windows: file.windows(pattern, n_layers)?,
-            rope: file.rope()?,
-            local_rope: file.local_rope(local_base)?,
+            rope: file.rope(head_dim)?,
+            local_rope: file.local_rope(head_dim, local_base)?,
         })
     }
 
@@ -143,6 +148,7 @@ impl<'a> Parts<'a> {
             heads,
             kv_heads,
             head_dim,
+            has_gate: false,
             q: linear("q", heads * head_dim, self.dim),
             k: linear("k", kv_heads * head_dim, self.dim),
             v: linear("v", kv_heads * head_dim, self.dim),
@@ -161,43 +167,6 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Scores of each head that have no value.
-    pub fn sinks(&self, at: usize) -> NamedVector {
-        NamedVector::new(in_layer(at, "attention.sinks"), 1, self.heads[at])
-    }
-
-    /// Norms of the heads of queries and keys.
-    pub fn head_norms(&self, at: usize) -> HeadNorms {
-        let norm = |part: &str| NamedVector {
-            plus: self.norm_plus,
-            ..NamedVector::new(
-                in_layer(at, &format!("attention.{part}_norm.weight")),
-                1,
-                self.head_dim,
-            )
-        };
-        HeadNorms {
-            q: norm("q"),
-            k: norm("k"),
-            eps: self.eps,
-        }
-    }
-
-    /// Norms of all queries and all keys of a token.
-    pub fn row_norms(&self, at: usize) -> RowNorms {
-        let (heads, kv_heads) = (self.heads[at], self.kv_heads[at]);
-        let norm = |part: &str, n_heads: u32| {
-            let name = in_layer(at, &format!("attention.{part}_norm"));
-            let mut norm = self.norm(name);
-            norm.weight.cols = n_heads * self.head_dim;
-            norm
-        };
-        RowNorms {
-            q: norm("q", heads),
-            k: norm("k", kv_heads),
-        }
-    }
-
     /// A feed-forward block with a gate.
     pub fn gated(&self, at: usize, activation: Activation) -> Gated {
         let (width, dim) = (self.ffn[at], self.dim);
@@ -212,37 +181,12 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Norms of what the blocks read.
-    pub fn input_norms(&self, at: usize) -> LayerNorms {
-        self.input_norms_by(at, "ffn_norm")
-    }
-
-    /// The same, where the one of the feed-forward block has this name.
-    pub fn input_norms_by(&self, at: usize, ffn_norm: &str) -> LayerNorms {
-        let of = |name: &str| BlockNorms {
-            input: Some(self.norm(in_layer(at, name))),
-            ..BlockNorms::NONE
-        };
-        LayerNorms {
-            mixer: of("attention_norm"),
-            ffn: of(ffn_norm),
-        }
-    }
-
-    /// Norms of what the blocks read, and of what they give.
-    pub fn sandwich_norms(&self, at: usize) -> LayerNorms {
-        let LayerNorms { mut mixer, mut ffn } = self.input_norms(at);
-        mixer.output = Some(self.norm(in_layer(at, "post_attention_norm")));
-        ffn.output = Some(self.norm(in_layer(at, "post_ffn_norm")));
-        LayerNorms { mixer, ffn }
-    }
-
     /// A norm by the root mean square.
-    fn norm(&self, name: impl AsRef<str>) -> Norm {
+    pub fn norm(&self, name: impl AsRef<str>) -> Norm {
         Norm {
             kind: NormKind::Rms,
             weight: NamedVector {
-                plus: self.norm_plus,
+                change: self.norm_change,
                 ..NamedVector::new(format!("{}.weight", name.as_ref()), 1, self.dim)
             },
             bias: None,
@@ -252,7 +196,7 @@ impl<'a> Parts<'a> {
 }
 
 /// The name of a part of a layer.
-fn in_layer(at: usize, part: &str) -> String {
+pub(crate) fn in_layer(at: usize, part: &str) -> String {
     format!("layers.{at}.{part}")
 }
 
@@ -277,6 +221,19 @@ impl Linear {
 }
 
 impl Attention {
+    /// The same attention with a gate, whose heads lie behind those of the queries.
+    pub(crate) fn with_gate(self) -> Attention {
+        let q = &self.q.weight;
+        Attention {
+            q: Linear {
+                weight: NamedMatrix::new(q.name.clone(), 2 * q.rows, q.cols),
+                bias: None,
+            },
+            has_gate: true,
+            ..self
+        }
+    }
+
     /// The same attention with biases of q, k and v.
     pub fn with_qkv_bias(self) -> Attention {
         Attention {
@@ -289,6 +246,11 @@ impl Attention {
 }
 
 impl Layer {
+    /// The same layer with another mixer.
+    pub(crate) fn with_mixer(self, mixer: Mixer) -> Layer {
+        Layer { mixer, ..self }
+    }
+
     /// A layer of attention and a feed-forward block with a gate.
     pub fn gated(attention: Attention, ffn: Gated, norms: LayerNorms) -> Layer {
         Layer::new(attention, Ffn::Gated(ffn), norms)
@@ -301,6 +263,15 @@ impl Layer {
             cross: None,
             ffn,
             norms,
+            is_parallel: false,
+        }
+    }
+
+    /// The same layer, whose blocks read the same.
+    pub(crate) fn parallel(self) -> Layer {
+        Layer {
+            is_parallel: true,
+            ..self
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Rotary positions: which angle a pair turns by.
 //!
 //! Pair d of a head turns by `position * freq_scale / divisor[d]` with
-//! `divisor[d] = theta ^ (2d / head_dim) * factor[d]`.
+//! `divisor[d] = theta ^ (2d / turned_dim) * factor[d]`.
 
 use akunu_types::rope;
 
@@ -45,7 +45,7 @@ pub enum RopeFactors {
 pub enum Pairing {
     /// Elements 2d and 2d + 1.
     Interleaved,
-    /// Elements d and d + head_dim / 2.
+    /// Elements d and d + turned_dim / 2.
     SplitHalves,
 }
 
@@ -54,6 +54,8 @@ pub enum Pairing {
 pub struct Rope {
     /// Which elements of a head turn together.
     pub pairing: Pairing,
+    /// Elements of a head that turn, from its first on; `None` for all.
+    pub turned_dim: Option<u32>,
     /// Base of the frequencies.
     pub theta: f32,
     /// Linear scaling of positions, `1 / factor`.
@@ -65,20 +67,35 @@ pub struct Rope {
 }
 
 impl Rope {
-    /// The divisors for a head of `head_dim`. `weight` is the weight `rope_freqs`, which
+    /// The same with pairs of neighbours.
+    pub(crate) fn interleaved(self) -> Rope {
+        Rope {
+            pairing: Pairing::Interleaved,
+            ..self
+        }
+    }
+
+    /// The divisors for a head of `head_dim`, infinite for pairs that do not turn. `weight` is the weight `rope_freqs`, which
     /// [`RopeFactors::Weight`] needs; missing entries count as 1.
     pub fn divisors(&self, head_dim: u32, weight: &[f32]) -> Vec<f32> {
-        rope::divisors(f64::from(self.theta), head_dim, |d, divisor| {
+        let turned = self.turned_dim.unwrap_or(head_dim);
+        let mut divisors = self.of_turned(turned, weight);
+        divisors.resize(head_dim as usize / 2, f32::INFINITY);
+        divisors
+    }
+
+    fn of_turned(&self, turned: u32, weight: &[f32]) -> Vec<f32> {
+        rope::divisors(f64::from(self.theta), turned, |d, divisor| {
             match self.factors {
                 RopeFactors::None => 1.0,
                 RopeFactors::Weight => weight.get(d).map_or(1.0, |&f| f64::from(f)),
                 RopeFactors::Llama3 { .. } => self.llama3_factor(divisor),
-                RopeFactors::Yarn { .. } => self.yarn_factor(d, head_dim),
+                RopeFactors::Yarn { .. } => self.yarn_factor(d, turned),
             }
         })
     }
 
-    fn yarn_factor(&self, pair: usize, head_dim: u32) -> f64 {
+    fn yarn_factor(&self, pair: usize, turned: u32) -> f64 {
         let RopeFactors::Yarn {
             factor,
             beta_fast,
@@ -89,11 +106,11 @@ impl Rope {
         else {
             return 1.0;
         };
-        let last = f64::from(head_dim) - 1.0;
+        let last = f64::from(turned) - 1.0;
         // The pair that turns so often in the original context.
         let pair_of = |turns: f32| {
             let divisor = f64::from(original_context) / (f64::from(turns) * core::f64::consts::TAU);
-            f64::from(head_dim) * divisor.ln() / (2.0 * f64::from(self.theta).ln())
+            f64::from(turned) * divisor.ln() / (2.0 * f64::from(self.theta).ln())
         };
         let (mut low, mut high) = (pair_of(beta_fast), pair_of(beta_slow));
         if whole_pairs {
@@ -140,6 +157,7 @@ mod tests {
 
     const PLAIN: Rope = Rope {
         pairing: Pairing::SplitHalves,
+        turned_dim: None,
         theta: 10_000.0,
         freq_scale: 1.0,
         factors: RopeFactors::None,
@@ -150,6 +168,17 @@ mod tests {
     fn divisors_are_powers_of_the_base() {
         let divisors = PLAIN.divisors(8, &[]);
         assert_eq!(divisors, [1.0, 10.0, 100.0, 1000.0]);
+    }
+
+    /// The first four elements turn as a head of four.
+    #[test]
+    fn pairs_that_do_not_turn_have_infinite_divisors() {
+        let part = Rope {
+            turned_dim: Some(4),
+            ..PLAIN
+        };
+        let infinite = f32::INFINITY;
+        assert_eq!(part.divisors(8, &[]), [1.0, 100.0, infinite, infinite]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A speech model as data: an encoder of sound, and a decoder that attends to its result.
 
-use crate::layer::{Layer, Mixer, Norm};
+use crate::layer::{Layer, Norm};
 use crate::model::Model;
 use crate::weights::{Bind, NamedMatrix, NamedVector};
 
@@ -58,11 +58,7 @@ impl Convolution {
 impl<M, V> Speech<M, V> {
     /// Query heads of all attention.
     pub fn n_heads(&self) -> u32 {
-        let layers = self.decoder.layers.iter();
-        let heads = layers.map(|layer| {
-            let Mixer::Attention(attention) = &layer.mixer;
-            attention.heads
-        });
+        let heads = self.decoder.attention().map(|attention| attention.heads);
         heads.max().unwrap_or(0)
     }
 }

@@ -18,6 +18,10 @@ pub struct NamedMatrix {
     pub taps: u32,
     /// Matrices that lie one behind the other in the tensor: those of experts; 1 for others.
     pub stack: u32,
+    /// Rows of the tensor from one row that counts to the next: 2 where rows of two matrices lie in turn.
+    pub step: u32,
+    /// Whether the tensor has the columns of each matrix as its rows.
+    pub is_transposed: bool,
 }
 
 impl NamedMatrix {
@@ -31,6 +35,8 @@ impl NamedMatrix {
             cols,
             taps: 1,
             stack: 1,
+            step: 1,
+            is_transposed: false,
         }
     }
 
@@ -46,6 +52,37 @@ impl NamedMatrix {
     pub fn name_of_expert(&self, expert: u32) -> String {
         let within = format!(".experts.{expert}.");
         self.name.replacen(".experts.", &within, 1)
+    }
+
+    /// Every `step`th row of it, from `first` on.
+    pub fn every(&self, first: u32, step: u32) -> NamedMatrix {
+        NamedMatrix {
+            first,
+            rows: self.tensor_rows / step,
+            step,
+            ..self.clone()
+        }
+    }
+
+    /// The same of a tensor that has the columns of each matrix as its rows.
+    pub fn transposed(self) -> NamedMatrix {
+        NamedMatrix {
+            is_transposed: true,
+            ..self
+        }
+    }
+
+    /// Whether its rows lie one behind the other in the tensor.
+    pub fn is_contiguous(&self) -> bool {
+        self.step == 1 && !self.is_transposed
+    }
+
+    /// Rows and columns of the tensor.
+    pub fn tensor_shape(&self) -> [u32; 2] {
+        match self.is_transposed {
+            true => [self.stack * self.cols, self.tensor_rows / self.stack],
+            false => [self.tensor_rows, self.cols],
+        }
     }
 
     /// Some rows of it.
@@ -67,8 +104,12 @@ pub struct NamedVector {
     pub rows: u32,
     /// Elements of an entry.
     pub cols: u32,
-    /// Added to all numbers: 1 where the file has `w` and the model multiplies by `1 + w`.
-    pub plus: f32,
+    /// How the numbers that are used follow from those of the file.
+    pub change: Change,
+    /// The name of a vector that they are multiplied by.
+    pub times: Option<String>,
+    /// The first number of the tensor that counts, and how far it is to the next: 2 where those of two vectors lie in turn.
+    pub every: [u32; 2],
 }
 
 impl NamedVector {
@@ -78,7 +119,31 @@ impl NamedVector {
             name: name.into(),
             rows,
             cols,
-            plus: 0.0,
+            change: Change::None,
+            times: None,
+            every: [0, 1],
+        }
+    }
+}
+
+/// How numbers follow from those of a file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Change {
+    /// They are used as they are.
+    None,
+    /// This is added: 1 where the file has `w` and the model multiplies by `1 + w`.
+    Plus(f32),
+    /// `-e^w`: rates of decay, of which folders have the logarithm.
+    MinusExp,
+}
+
+impl Change {
+    /// The number that is used.
+    pub fn of(self, number: f32) -> f32 {
+        match self {
+            Change::None => number,
+            Change::Plus(more) => number + more,
+            Change::MinusExp => -number.exp(),
         }
     }
 }

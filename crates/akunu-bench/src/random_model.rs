@@ -68,7 +68,10 @@ fn write_weights(shape: Shape, mix: Mix, path: &Path) -> Result<(), GgufError> {
         while left > 0 {
             let n = left.min(per_chunk);
             let bytes = &mut chunk[..n as usize * dtype.block_bytes()];
-            filler.fill(*dtype, bytes);
+            match tensor.is_norm() {
+                true => fill::fill_with_ones(bytes),
+                false => filler.fill(*dtype, bytes),
+            }
             writer.write(&tensor.name, bytes)?;
             left -= n;
         }
@@ -102,6 +105,9 @@ mod tests {
         assert_eq!(count(Shape::Qwen1_5_0_5b), 463_987_712 - 24 * 3 * 1024);
         // The real Qwen3-0.6B has 28 pairs of norms of 128 more, which a llama has not.
         assert_eq!(count(Shape::Qwen3_0_6b), 596_049_920 - 28 * 256);
+        assert_eq!(count(Shape::Olmoe7b), 6_919_161_856);
+        assert_eq!(count(Shape::GptOss20b), 20_914_757_184);
+        assert_eq!(count(Shape::Qwen3_30b), 30_532_122_624);
     }
 
     /// Fails when a file cannot be read back, or lacks what a reader asks for.

@@ -84,6 +84,7 @@ impl DeviceArgs {
                 threads,
                 isa: self.isa,
                 exact: self.exact,
+                warn: Some(warn),
                 ..CpuOptions::default()
             })
             .open()

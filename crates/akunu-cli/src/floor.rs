@@ -18,9 +18,9 @@ pub fn weight_bytes(store: &WeightStore) -> u64 {
     read.map(|weight| weight.size() as u64).sum()
 }
 
-/// Bytes of keys and values that a token at this position reads.
+/// Bytes of keys and values that a token at this position reads, and of the state that it reads and writes.
 pub fn cache_bytes(model: &Model, position: u32) -> u64 {
-    model
-        .config()
-        .kv_bytes_read(position.max(1), model.kv_format())
+    let config = model.config();
+    let keys_and_values = config.kv_bytes_read(position.max(1), model.kv_format());
+    keys_and_values + 2 * config.state_bytes()
 }

@@ -39,6 +39,11 @@ pub struct CpuOptions {
     /// eight rows are rounded further where that is faster: to bf16 for the tiles of AMX, and for weights in K formats to 8
     /// bits with AVX2 and AVX-512.
     pub exact: bool,
+    /// Bytes of memory that weights may take; `None` for what the host has free when a program is loaded. Experts that do not fit
+    /// stay in the file.
+    pub free_memory: Option<u64>,
+    /// Gets a sentence when the device works, but perhaps not as fast as expected.
+    pub warn: Option<fn(&str)>,
     /// Makes room for further options.
     #[doc(hidden)]
     pub _more: (),
@@ -82,6 +87,8 @@ struct Loaded {
 pub struct CpuDevice {
     level: Level,
     exact: bool,
+    free_memory: Option<u64>,
+    warn: Option<fn(&str)>,
     buffers: Buffers,
     pipelines: HostPipelines<()>,
     plans: Plans<Loaded>,
@@ -122,6 +129,8 @@ impl CpuDevice {
         Ok(CpuDevice {
             level,
             exact: options.exact,
+            free_memory: options.free_memory,
+            warn: options.warn,
             buffers: Buffers::default(),
             pipelines: HostPipelines::default(),
             plans: Plans::default(),
@@ -343,12 +352,17 @@ impl KernelDevice for CpuDevice {
     fn load_kernels(&mut self, calls: Vec<KernelCall>, room: Room) -> Result<PlanId, DeviceError> {
         let plan = Plan::make(calls, room, &mut self.pipelines)?;
         self.check(&plan)?;
+        let free = self.free_memory.or_else(host_memory::available);
+        let was_in_file = self.panels.in_file;
         self.panels.prepare(
             &plan,
             &self.buffers,
             (self.level, self.exact),
-            &mut self.pool,
+            (&mut self.pool, free),
         )?;
+        if let (None, Some(in_file), Some(warn)) = (was_in_file, self.panels.in_file, self.warn) {
+            warn(&in_file.to_string());
+        }
         let kernels = plan.dispatches().iter();
         let kernels = kernels.map(|dispatch| select(dispatch.kernel, self.level.isa()));
         Ok(self.plans.add(Loaded {

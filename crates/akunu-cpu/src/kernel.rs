@@ -9,5 +9,6 @@ pub(crate) mod norm;
 pub(crate) mod rope;
 pub(crate) mod rotation;
 pub(crate) mod sampling;
+pub(crate) mod state;
 mod stored;
 pub(crate) mod texts;

@@ -9,11 +9,15 @@
 
 mod activation;
 pub(crate) mod batch;
+mod expert_stack;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod experts;
 mod float_gemv;
 mod gemv;
+pub(crate) mod in_file;
 mod prepare;
 mod product;
+mod vectors;
 mod weight;
 
 #[cfg(target_arch = "aarch64")]
@@ -47,7 +51,9 @@ pub(crate) fn select(kernel: KernelId, isa: Isa) -> Option<Kernel> {
         | KernelId::SimdGemmSmall(_) => Some(product::product),
         KernelId::GemvSilu(_) => Some(simd::<product::Gated<Silu>>),
         KernelId::GemvGelu(_) => Some(simd::<product::Gated<Gelu>>),
-        KernelId::ExpertGate(_) => Some(simd::<experts::ExpertGate>),
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        KernelId::ExpertGate(_) => Some(experts::gate_and_up),
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
         KernelId::ExpertDown(_) => Some(experts::down),
         _ => None,
     }

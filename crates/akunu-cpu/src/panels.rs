@@ -11,6 +11,7 @@ mod row;
 use akunu_program::Slice;
 
 use self::matrix::PackedMatrix;
+use crate::matmul::in_file::InFile;
 use crate::memory::Pages;
 
 /// Weights that were laid out for the products, ordered by their place, and memory that all threads share in a
@@ -20,6 +21,8 @@ pub(crate) struct Panels {
     pub(crate) matrices: Vec<(Key, PackedMatrix)>,
     pub(crate) tiles: Option<Pages>,
     pub(crate) sums: Option<Pages>,
+    /// Experts that have no panels, because they do not fit.
+    pub(crate) in_file: Option<InFile>,
 }
 
 /// How weights are ordered: their buffer, their place, and the expert of a stack of matrices.

@@ -52,7 +52,6 @@ impl<'a> Place<'a> {
     }
 
     /// The first of `n` elements of a binding that the kernel writes, for kernels that write blocks.
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     pub fn pointer<T: AnyBitPattern + NoUninit>(self, n: usize) -> *mut T {
         self.elements(n)
     }

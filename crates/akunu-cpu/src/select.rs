@@ -7,7 +7,7 @@ use crate::body::kernel as simd;
 use crate::call::Kernel;
 use crate::isa::Isa;
 use crate::kernel::{
-    attention, elementwise, embedding, experts, kv_cache, norm, rope, sampling, texts,
+    attention, elementwise, embedding, experts, kv_cache, norm, rope, sampling, state, texts,
 };
 use crate::{matmul, twin};
 
@@ -49,6 +49,12 @@ pub(crate) fn select(kernel: KernelId, isa: Isa) -> Kernel {
         KernelId::RouteExperts => experts::route,
         KernelId::RowAttention => simd::<attention::RowAttention<f32>>,
         KernelId::RowAttentionBias => simd::<attention::RowAttention<f32>>,
+        KernelId::DeltaRule => simd::<state::DeltaRule>,
+        KernelId::GatedNorm => simd::<state::GatedNorm>,
+        KernelId::SplitHeads => state::split_heads,
+        KernelId::Ssd => simd::<state::Ssd>,
+        KernelId::SigmoidGate => simd::<elementwise::Gate<elementwise::Sigmoid>>,
+        KernelId::ShortConv => simd::<state::ShortConv>,
         KernelId::SiluGate => simd::<elementwise::Gate<elementwise::Silu>>,
         KernelId::SpeechRules => sampling::speech_rules,
         KernelId::EmbeddingScale => simd::<elementwise::Scale>,

@@ -34,7 +34,7 @@ pub(crate) mod transpose;
 use crate::isa::{Isa, Level};
 
 pub(crate) use lanes::{Lanes, WithLanes};
-pub(crate) use math::{exp, gelu, gelu_erf, silu, tanh};
+pub(crate) use math::{exp, gelu, gelu_erf, sigmoid, silu, tanh};
 
 /// Asks for the cache line at an address, which may be any.
 #[inline(always)]

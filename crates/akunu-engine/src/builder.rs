@@ -16,6 +16,7 @@ mod experts;
 mod scratch;
 mod shift;
 mod speech;
+mod states;
 mod texts;
 
 use std::collections::HashMap;
@@ -32,6 +33,7 @@ pub(crate) use choice::{Lists, Outputs};
 pub(crate) use scratch::{Scratch, Vector};
 pub(crate) use shift::{Keys, shift};
 pub(crate) use speech::{Signal, Spoken};
+pub(crate) use states::LayerStates;
 pub(crate) use texts::TextPlaces;
 
 use crate::weights::{Bound, Weight};
@@ -56,14 +58,30 @@ pub(crate) struct Adapted<'a> {
 /// The memory that a layer reads besides its rows and weights.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LayerMemory {
-    /// RoPE divisors, (head_dim / 2); infinite where keys do not turn.
-    pub divisors: Slice,
-    /// The keys that its rows see.
-    pub keys: SeenKeys,
+    /// That of its mixer.
+    pub mixer: MixerMemory,
     /// Those across, if it has such attention.
     pub cross: Option<CrossMemory>,
     /// Where its router reports a fault; `None` for layers of encoders, which have no experts.
     pub router: Option<RouterFault>,
+}
+
+/// The memory of a mixer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum MixerMemory {
+    /// That of attention.
+    Attention(AttentionMemory),
+    /// States of sequences.
+    States(LayerStates),
+}
+
+/// The memory of attention.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AttentionMemory {
+    /// RoPE divisors, (head_dim / 2); infinite where keys do not turn.
+    pub divisors: Slice,
+    /// The keys that its rows see.
+    pub keys: SeenKeys,
 }
 
 /// Where a router reports logits that are not finite.
@@ -212,26 +230,49 @@ impl<'a> Builder<'a> {
     }
 
     fn layer(&mut self, layer: &Layer, memory: &LayerMemory) {
-        let Mixer::Attention(attention) = &layer.mixer;
-        self.attention(attention, &layer.norms.mixer, memory);
+        let norms = &layer.norms.mixer;
+        match (&layer.mixer, &memory.mixer) {
+            (Mixer::Attention(attention), MixerMemory::Attention(memory)) => {
+                self.attention(attention, norms, memory);
+            }
+            (Mixer::ShortConv(conv), MixerMemory::States(states)) => {
+                self.short_conv(conv, norms, states);
+            }
+            (Mixer::DeltaNet(net), MixerMemory::States(states)) => {
+                self.delta_net(net, norms, states);
+            }
+            _ => unreachable!("the memory of a layer is that of its mixer"),
+        }
         if let (Some(cross), Some(memory)) = (&layer.cross, &memory.cross) {
             self.cross_attention(cross, memory);
         }
-        self.feed_forward(&layer.ffn, &layer.norms.ffn, memory.router);
+        let x = match layer.is_parallel {
+            // The norm that the mixer read is still there.
+            true => self.aside.slice(),
+            false => self.input(&layer.norms.ffn),
+        };
+        self.feed_forward(&layer.ffn, &layer.norms.ffn, x, memory.router);
     }
 
     fn attention(
         &mut self,
         attention: &Attention<Weight, Slice>,
         norms: &BlockNorms<Slice>,
-        memory: &LayerMemory,
+        memory: &AttentionMemory,
     ) {
         let x = self.input(norms);
         let [q_dim, kv_dim] = [attention.q_dim(), attention.kv_dim()];
         let vectors = [q_dim, kv_dim, kv_dim, q_dim].map(|width| self.scratch.take(width));
         let [q, k, v, to] = vectors.each_ref().map(Vector::slice);
-        let products = [(&attention.q, q), (&attention.k, k), (&attention.v, v)];
+        let both = (attention.has_gate).then(|| self.scratch.take(2 * q_dim));
+        let queries = both.as_ref().map_or(q, Vector::slice);
+        let products = [
+            (&attention.q, queries),
+            (&attention.k, k),
+            (&attention.v, v),
+        ];
         self.products(Of::all(x, "q, k, v"), &products);
+        let gate = both.map(|both| self.split_queries(attention, both.slice(), q));
         let [normed_q, normed_k] = [q_dim, kv_dim].map(|width| {
             let norms = attention.row_norm.as_ref();
             norms.map(|_| self.scratch.take(width))
@@ -257,6 +298,7 @@ impl<'a> Builder<'a> {
                         q: norms.q,
                         k: norms.k,
                         eps: norms.eps,
+                        turn_first: norms.turn_first,
                     }),
                     centre,
                     cache,
@@ -296,6 +338,8 @@ impl<'a> Builder<'a> {
                 }));
             }
         }
+        let gated = gate.map(|gate| self.gated_result(&gate, to, q_dim));
+        let to = gated.as_ref().map_or(to, Vector::slice);
         self.add_to_stream(&attention.output, to, norms, "attention output");
     }
 
@@ -328,9 +372,9 @@ impl<'a> Builder<'a> {
         &mut self,
         ffn: &Ffn<Weight, Slice>,
         norms: &BlockNorms<Slice>,
+        x: Slice,
         router: Option<RouterFault>,
     ) {
-        let x = self.input(norms);
         match ffn {
             Ffn::Dense(dense) => {
                 let (up, width) = (self.scratch.take(dense.width), dense.width);
@@ -558,6 +602,7 @@ fn rope(attention: &Attention<Weight, Slice>, divisors: Slice) -> Rope {
         pairing: pairing(attention),
         theta: attention.rope.map_or(1.0, |rope| rope.theta),
         freq_scale: attention.rope.map_or(1.0, |rope| rope.freq_scale),
+        turned_dim: attention.turned_dim(),
         divisors,
     }
 }

@@ -140,6 +140,9 @@ pub enum EngineError {
         /// Positions of the pool.
         positions: usize,
     },
+    /// A step of a sequence failed, and with it the state of its layers was lost.
+    #[error("the state of the sequence was lost in a step that failed; feed its tokens again")]
+    StateLost,
     /// A sequence that is not in the batch.
     #[error("the batch has no such sequence")]
     UnknownSequence,

@@ -76,6 +76,11 @@ impl Tree {
         self.n_trunk() < self.len()
     }
 
+    /// The guess that this one follows; `None` for the last token of the answer.
+    pub fn parent(&self, node: usize) -> Option<usize> {
+        self.nodes[node].parent
+    }
+
     /// All guesses, in the order of their rows.
     pub fn tokens(&self) -> impl Iterator<Item = u32> {
         self.nodes.iter().map(|node| node.token)

@@ -65,11 +65,20 @@ fn of_layer(
     let turned = |divisor: &f32| POSITIONS * scale / f64::from(*divisor);
     let angles: Vec<f64> = divisors(attention, rope_freqs).iter().map(turned).collect();
     let bias = read_vector(&view, path)?;
-    Ok(Some(mean_of_turned(&bias, &angles, pairing(attention))))
+    let turned = attention.turned_dim() as usize;
+    Ok(Some(mean_of_turned(
+        &bias,
+        &angles,
+        (pairing(attention), turned),
+    )))
 }
 
-/// The mean of heads while each pair turns from 0 to its angle.
-fn mean_of_turned(heads: &[f32], angles: &[f64], pairing: Pairing) -> Vec<f32> {
+/// The mean of heads while each pair turns from 0 to its angle. `turned_dim` elements of a head turn.
+fn mean_of_turned(
+    heads: &[f32],
+    angles: &[f64],
+    (pairing, turned_dim): (Pairing, usize),
+) -> Vec<f32> {
     let head_dim = 2 * angles.len();
     let mut means = heads.to_vec();
     let of_heads = heads
@@ -81,7 +90,7 @@ fn mean_of_turned(heads: &[f32], angles: &[f64], pairing: Pairing) -> Vec<f32> {
                 0.0 => (1.0, 0.0),
                 x => (x.sin() / x, (1.0 - x.cos()) / x),
             };
-            let (a, b) = pairing.pair(d, head_dim);
+            let (a, b) = pairing.pair(d, turned_dim);
             let [at_a, at_b] = [a, b].map(|at| f64::from(head[at]));
             mean[a] = (at_a * cosine - at_b * sine) as f32;
             mean[b] = (at_a * sine + at_b * cosine) as f32;
@@ -107,6 +116,7 @@ mod tests {
             theta: 0.0,
             scale: 1.0,
             head_dim: 8,
+            turned_dim: 8,
         };
         for pairing in [Pairing::Interleaved, Pairing::Halves] {
             let mut sums = [0.0f64; 16];
@@ -117,7 +127,7 @@ mod tests {
                     .zip(turned)
                     .for_each(|(sum, x)| *sum += f64::from(x));
             }
-            let found = mean_of_turned(&bias, &angles, pairing);
+            let found = mean_of_turned(&bias, &angles, (pairing, 8));
             for (found, sum) in found.into_iter().zip(sums) {
                 let mean = sum / POSITIONS;
                 assert!(
@@ -132,7 +142,7 @@ mod tests {
     #[test]
     fn what_does_not_turn_is_its_own_centre() {
         assert_eq!(
-            mean_of_turned(&[3.0, -5.0], &[0.0], Pairing::Halves),
+            mean_of_turned(&[3.0, -5.0], &[0.0], (Pairing::Halves, 2)),
             [3.0, -5.0]
         );
     }

@@ -55,7 +55,7 @@ pub use model::Model;
 pub use options::{DRY_BREAKERS, GenerateOptions, Overflow, StopReason, Token};
 pub use rule::{MAX_BIASES, MAX_LOGPROBS};
 pub use rules::{LogitRule, LogitRules};
-pub use runtime::Observed;
+pub use runtime::{Chosen, Observed};
 pub use sampling::{Sampling, SamplingOptions};
 pub use session::{Fed, Reading, Session, SessionOptions, Watch};
 pub use speculation::{DraftModel, Lookup, MAX_DRAFT, Speculated, Speculation};

@@ -162,7 +162,7 @@ impl Machine {
         loop {
             let roles = self.roles(runtime, parts);
             let n = match self.can_chain(parts, &roles) {
-                true => self.rounds(parts, &roles),
+                true => self.rounds(runtime, parts, &roles),
                 false => 1,
             };
             match reserve_all(runtime, parts, &roles, n) {
@@ -218,14 +218,15 @@ impl Machine {
     }
 
     /// Rounds of a chain of these parts.
-    fn rounds(&self, parts: &[Part], roles: &[Role]) -> u32 {
+    fn rounds(&self, runtime: &Runtime, parts: &[Part], roles: &[Role]) -> u32 {
         let singles = parts
             .iter()
             .zip(roles)
             .filter(|(_, role)| **role == Role::Single);
         let most = singles.map(|(part, _)| {
             let room = part.session.context() as usize - part.session.tokens().len();
-            room.min(part.answer.wanted())
+            let in_place = runtime.rounds_in_place(&part.session.sequence);
+            room.min(part.answer.wanted()).min(in_place)
         });
         let most = most.min().unwrap_or(1).max(1);
         (self.chain as usize).min(most) as u32
@@ -244,13 +245,19 @@ impl Machine {
         let singles = singles.filter(|(_, role)| **role == Role::Single);
         let sequences: Vec<u64> = singles.map(|(part, _)| part.session.sequence.id).collect();
         // Rows that the device has moved on itself need not be told again.
-        let are_there = self.are_there(runtime, &sequences);
+        let are_there =
+            self.are_there(runtime, &sequences) && write_in_place(runtime, parts, roles);
         self.our_step = None;
         if !are_there {
             push_singles(runtime, parts, roles)?;
         }
         let n_programs = runtime.n_programs();
         let chain = runtime.start_chain(how(parts, roles), n)?;
+        for (part, role) in parts.iter_mut().zip(roles) {
+            if *role == Role::Single {
+                runtime.chain_started(&mut part.session.sequence, n as usize);
+            }
+        }
         self.our_step = Some((runtime.last_step(), sequences.clone()));
         Ok(Started {
             chain,
@@ -311,7 +318,7 @@ impl Machine {
         let Some(roles) = roles_ahead(parts) else {
             return;
         };
-        let n = self.rounds(parts, &roles);
+        let n = self.rounds(runtime, parts, &roles);
         // Where there is no page, and where the device fails, the next step sees to it.
         if reserve_all(runtime, parts, &roles, n).is_ok() {
             let started = self.start(runtime, parts, &roles, n);
@@ -332,6 +339,10 @@ impl Machine {
             return;
         }
         let roles = vec![Role::Single; parts.len()];
+        // A row that must go on from a block other than the one it has written can only be pushed when its tokens are known.
+        if !write_in_place(runtime, parts, &roles) {
+            return;
+        }
         let has_pages = reserve_all(runtime, parts, &roles, started.n + 1).is_ok();
         // A pool that has grown has made the tables anew.
         if has_pages && self.are_there(runtime, &sequences) {
@@ -351,6 +362,14 @@ impl Machine {
         let fits = (TARGET.as_secs_f64() / (took.as_secs_f64() / f64::from(n)).max(1e-6)) as u32;
         self.chain = (2 * n).min(fits).clamp(1, self.max_chain);
     }
+}
+
+/// Whether all that take part may overwrite the states that they go on from, as the device's rows do.
+fn write_in_place(runtime: &Runtime, parts: &[Part], roles: &[Role]) -> bool {
+    let mut parts = parts.iter().zip(roles);
+    parts.all(|(part, role)| {
+        *role != Role::Single || runtime.writes_in_place(&part.session.sequence)
+    })
 }
 
 /// The part of a sequence, if it is there.

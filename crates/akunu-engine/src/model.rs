@@ -113,7 +113,7 @@ impl Model {
         self.runtime().describe()
     }
 
-    /// Pages of keys and values that sessions use.
+    /// Pages of keys and values, and blocks of states, that sessions use.
     pub fn pages_in_use(&self) -> u32 {
         self.runtime().n_owned_pages()
     }

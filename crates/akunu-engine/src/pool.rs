@@ -73,6 +73,11 @@ impl Pool {
         self.pages.len() as u32
     }
 
+    /// Whether a page is free that holds nothing.
+    pub fn has_free(&self) -> bool {
+        !self.free.is_empty()
+    }
+
     /// Pages that have an owner.
     pub fn n_owned(&self) -> u32 {
         self.n_pages() - self.n_available()

@@ -18,14 +18,16 @@ mod pages;
 mod programs;
 mod sizes;
 mod state;
+mod states;
 mod step;
 mod told;
 
 pub(crate) use self::chain::ChainId;
 pub(crate) use self::host::StepMasks;
 pub(crate) use self::kind::Kind;
-pub use self::observe::Observed;
+pub use self::observe::{Chosen, Observed};
 pub(crate) use self::sizes::{MAX_CHAIN, PAGE, PAGE_SHIFT, sequence_bytes};
 pub(crate) use self::state::Runtime;
+pub(crate) use self::states::RUN_STATES;
 pub(crate) use self::step::OutputAt;
 pub(crate) use self::told::Noted;

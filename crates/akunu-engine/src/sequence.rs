@@ -31,9 +31,48 @@ pub(crate) struct Sequence {
     pub rule: Rule,
     /// Tokens that were added to the texts that other sequences guess from.
     pub told: usize,
+    /// Where its states lie, if the model's layers have some.
+    pub states: States,
     adapters: Adapters,
     /// What the name of its first page follows from: pages of other adapters have other names.
     first_name: Name,
+}
+
+/// A state after some tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct State {
+    /// How many.
+    pub at: usize,
+    /// Its block.
+    pub block: u32,
+}
+
+/// The states of a sequence.
+#[derive(Debug, Default)]
+pub(crate) struct States {
+    /// One that nothing overwrites.
+    pub base: Option<State>,
+    /// The one that rows go on from in place. Chains under way count.
+    pub live: Option<State>,
+    /// The states that the step under way writes.
+    pub left: Left,
+    /// Blocks to write to.
+    pub spare: Vec<u32>,
+}
+
+/// The states that a step writes.
+#[derive(Debug, Default)]
+pub(crate) enum Left {
+    #[default]
+    Nothing,
+    /// A piece of a prompt went on from a state, and left one at the end of a page and one at its own.
+    Run {
+        from: Option<State>,
+        snapshot: Option<State>,
+        end: State,
+    },
+    /// That of the next tokens, and those of guesses in the order of their rows.
+    Next(Vec<State>),
 }
 
 impl Sequence {
@@ -50,6 +89,7 @@ impl Sequence {
             known: 0,
             rule: Rule::default(),
             told: 0,
+            states: States::default(),
             adapters: Adapters::none(),
             first_name: Name::default(),
         }

@@ -5,7 +5,9 @@
 //! biases) are few and small: they are widened to f32, which is what the kernels read, unless the file has them so.
 
 mod copy;
+mod gathered;
 mod mlx;
+mod tensor;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,11 +16,13 @@ use std::sync::Arc;
 
 use crate::error::EngineError;
 use crate::loading::Loading;
-use akunu_arch::{Bind, Model, NamedMatrix, NamedVector, OUTPUT, Output};
-use akunu_gguf::{Data, FileBytes, WeightStore, WeightView, quant};
+use akunu_arch::{Bind, Change, Ffn, Model, NamedMatrix, NamedVector, OUTPUT, Output};
+use akunu_gguf::{Data, FileBytes, WeightStore, WeightView};
 use akunu_program::{Buffer, Device, Matrix, SharedBytes, SharedMemory, Slice, Storage, VECTOR};
 use copy::{BINDING_ALIGNMENT, blocks, copy};
 use mlx::InPlace;
+pub(crate) use tensor::read_vector;
+use tensor::{check_type, view};
 
 /// A model whose weights are on a device.
 pub(crate) type Bound = Model<Weight, Slice>;
@@ -102,10 +106,15 @@ pub(crate) fn bind(
     Ok(bound)
 }
 
-/// The name of the matrix at a place; empty if there is none.
+/// The name of the matrix at a place, or of the stack of matrices; empty if there is none.
 pub(crate) fn name_at(model: &Bound, place: Slice) -> &str {
     let linears = model.layers.iter().flat_map(|layer| layer.linears());
-    let mut weights = linears.map(|linear| &linear.weight);
+    let stacks = model.layers.iter().flat_map(|layer| match &layer.ffn {
+        Ffn::Experts(experts) => vec![&experts.gate, &experts.up, &experts.down],
+        Ffn::Dense(_) | Ffn::Gated(_) => Vec::new(),
+    });
+    let stacks = stacks.map(|stack| &stack.weight);
+    let mut weights = linears.map(|linear| &linear.weight).chain(stacks);
     let found = weights.find(|weight| weight.matrix.place == place);
     found.map_or("", |weight| &weight.name)
 }
@@ -127,6 +136,11 @@ impl Bind for Binder<'_> {
 
     fn matrix(&mut self, weight: &NamedMatrix) -> Result<Weight, EngineError> {
         let name = weight.name.clone();
+        if !weight.is_contiguous() {
+            let matrix =
+                gathered::matrix(&view(self.store, &name), weight, self.path, self.device)?;
+            return Ok(Weight { name, matrix });
+        }
         let whole = match self.whole.get(&name) {
             Some(whole) => *whole,
             None => self.whole(weight)?,
@@ -141,7 +155,10 @@ impl Bind for Binder<'_> {
 
     fn vector(&mut self, weight: &NamedVector) -> Result<Slice, EngineError> {
         let view = view(self.store, &weight.name);
-        bind_vector(&view, weight.plus, self.path, &self.parts, self.device)
+        if weight.times.is_some() || weight.every != [0, 1] {
+            return gathered::vector(self.store, weight, self.path, self.device);
+        }
+        bind_vector(&view, weight.change, self.path, &self.parts, self.device)
     }
 }
 
@@ -188,14 +205,6 @@ fn stacked(
         cols: weight.cols,
         storage: Storage::Rows,
     })
-}
-
-/// A weight that the file has.
-fn view<'a>(store: &'a WeightStore, name: &str) -> WeightView<'a> {
-    match store.tensor(name) {
-        Some(view) => view,
-        None => unreachable!("{name} was checked with the others"),
-    }
 }
 
 /// `rows` rows of a matrix, from `first` on.
@@ -251,21 +260,9 @@ fn bind_matrix(
     })
 }
 
-/// Refuses a weight in a format without kernels.
-fn check_type(view: &WeightView, path: &Path) -> Result<(), EngineError> {
-    match view.dtype.is_usable() {
-        true => Ok(()),
-        false => Err(EngineError::WeightType {
-            path: path.to_path_buf(),
-            name: view.name.to_string(),
-            dtype: view.dtype,
-        }),
-    }
-}
-
 fn bind_vector(
     view: &WeightView,
-    offset: f32,
+    change: Change,
     path: &Path,
     parts: &[Buffer],
     device: &mut dyn Device,
@@ -278,7 +275,7 @@ fn bind_vector(
             why,
         });
     };
-    let in_place = view.dtype == VECTOR && offset == 0.0;
+    let in_place = view.dtype == VECTOR && change == Change::None;
     if in_place && span.offset.is_multiple_of(BINDING_ALIGNMENT) {
         return Ok(Slice {
             buffer: parts[span.part],
@@ -286,22 +283,8 @@ fn bind_vector(
         });
     }
     let mut values = read_vector(view, path)?;
-    values.iter_mut().for_each(|value| *value += offset);
+    values
+        .iter_mut()
+        .for_each(|value| *value = change.of(*value));
     copy(bytemuck::cast_slice(&values), view.name, device)
-}
-
-/// The values of a plain weight.
-pub(crate) fn read_vector(view: &WeightView, path: &Path) -> Result<Vec<f32>, EngineError> {
-    let mut values = vec![0.0; view.rows() * view.cols()];
-    let fail = |why: String| EngineError::Weight {
-        path: path.into(),
-        name: view.name.into(),
-        why,
-    };
-    match &view.data {
-        Data::Plain(span) => quant::dequantise(view.dtype, span.bytes, &mut values)
-            .map_err(|error| fail(error.to_string()))?,
-        Data::Mlx(_) | Data::Float(_) => return Err(fail("a vector is quantised".into())),
-    }
-    Ok(values)
 }

@@ -80,21 +80,44 @@ impl ImportanceMatrix {
         }
     }
 
-    /// Adds the inputs of a matrix, row after row of `cols` values. An entry has as many columns as it
-    /// began with; what does not fit is not counted.
+    /// Adds the inputs of a matrix, row after row of `cols` values. An entry has as many matrices and columns as it began with;
+    /// other inputs are not counted.
     pub fn add(&mut self, name: &str, cols: usize, rows: &[f32]) {
+        let n_rows = rows.len() / cols.max(1);
+        self.add_stack(name, [1, cols], rows, &vec![0; n_rows]);
+    }
+
+    /// Adds the inputs of a stack of `count` matrices, the experts of a layer. Each row is that of as many matrices as there are
+    /// `chosen` ones for a row.
+    pub fn add_stack(
+        &mut self,
+        name: &str,
+        [count, cols]: [usize; 2],
+        rows: &[f32],
+        chosen: &[u32],
+    ) {
         if !self.entries.contains_key(name) {
-            let (sums, counts) = (vec![0.0; cols], vec![0.0]);
+            let (sums, counts) = (vec![0.0; count * cols], vec![0.0; count]);
             self.entries.insert(name.into(), Entry { sums, counts });
         }
         let Some(entry) = self.entries.get_mut(name) else {
             return;
         };
-        for row in rows.chunks_exact(entry.sums.len().max(1)) {
-            for (sum, &x) in entry.sums.iter_mut().zip(row) {
-                *sum += f64::from(x) * f64::from(x);
+        if [entry.counts.len(), entry.sums.len()] != [count, count * cols] || cols == 0 {
+            return;
+        }
+        let rows = rows.chunks_exact(cols);
+        let of_row = chosen.len() / rows.len().max(1);
+        for (row, chosen) in rows.zip(chosen.chunks_exact(of_row.max(1))) {
+            for at in chosen.iter().map(|&at| at as usize) {
+                let sums = entry.sums.chunks_exact_mut(cols).nth(at);
+                for (sum, &x) in sums.into_iter().flatten().zip(row) {
+                    *sum += f64::from(x) * f64::from(x);
+                }
+                if let Some(count) = entry.counts.get_mut(at) {
+                    *count += 1.0;
+                }
             }
-            entry.counts[0] += 1.0;
         }
     }
 

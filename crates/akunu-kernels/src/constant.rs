@@ -57,6 +57,10 @@ pub enum Constant {
     HeadNorm,
     /// RoPE: keys are stored less a constant.
     KeyCentre,
+    /// RoPE: elements of a head that turn.
+    TurnedDim,
+    /// RoPE: heads turn before they are multiplied by the weights of their norms.
+    TurnFirst,
     /// Pages: keys and values are stored in 8 bits.
     KvQ8,
 }
@@ -146,6 +150,20 @@ pub const REGISTRY: &[ConstantSpec] = &[
         42,
         ConstantType::Bool,
         "Turned keys are stored less the centre that is bound; unset: as they are.",
+    ),
+    spec(
+        Constant::TurnedDim,
+        "FC_TURNED_DIM",
+        43,
+        ConstantType::U32,
+        "Elements of a head that turn, from its first on, an even number; unset: all.",
+    ),
+    spec(
+        Constant::TurnFirst,
+        "FC_TURN_FIRST",
+        44,
+        ConstantType::Bool,
+        "Normalised queries turn before they are multiplied by the weights of their norm, and keys are not multiplied; unset: both are multiplied, then turn.",
     ),
     spec(
         Constant::KvQ8,

@@ -16,3 +16,4 @@ pub mod nvidia;
 pub mod pages;
 pub mod rope;
 pub mod sampling;
+pub mod state;

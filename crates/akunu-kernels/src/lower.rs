@@ -23,6 +23,7 @@ mod operation;
 mod plain;
 mod product;
 mod rows;
+mod state;
 
 use akunu_program::{Buffer, Program};
 

@@ -11,4 +11,6 @@ pub enum GateFunction {
     GeluErf,
     /// `g * sigmoid(1.702 g) * (u + 1)`, with `g = min(gate, 7)` and `u = up` clamped to 7: that of gpt-oss.
     SwigluOai,
+    /// `sigmoid(x)`: the gate of attention.
+    Sigmoid,
 }

@@ -25,6 +25,8 @@ pub struct HeadNorms {
     pub k: Slice,
     /// Added under the root.
     pub eps: f32,
+    /// Whether heads turn before they are multiplied by the weights; then k is not multiplied.
+    pub turn_first: bool,
 }
 
 /// The keys and values of one layer: (n_pages, n_kv_heads, page, head_dim) each.

@@ -32,7 +32,9 @@ pub use host_buffers::{HostBuffers, HostMemory};
 pub use log_scale::LogScale;
 pub use matrix::{Matrix, Storage, Windows};
 pub use mlx::{MlxLayout, ScaleType};
-pub use op::{ExpertMatrix, Gating, Op, Routing};
+pub use op::{
+    ConvForm, ExpertMatrix, GateOrder, Gating, HeadOrder, Op, Routing, StatePool, Weights,
+};
 pub use plans::Plans;
 pub use position::{LearnedBy, Pairing, Rope};
 pub use program::Program;

@@ -38,7 +38,9 @@ mod texts;
 
 pub use self::cache::{Attend, RopeStore, Shift};
 pub use self::elementwise::{Gate, Gelu, Halves};
-pub use self::experts::{ExpertDown, ExpertGate, ExpertMatrix, Gating, Route, Routing, Weigh};
+pub use self::experts::{
+    ExpertDown, ExpertGate, ExpertMatrix, Gating, Route, Routing, Weigh, Weights,
+};
 pub use self::input::{AddLearned, Embed};
 pub use self::logits::{Choose, Gather, KeepLogits, Mask, Score, Softcap, SpeechRules};
 pub use self::norm::{AddNorm, LayerNorm, Norm};
@@ -70,6 +72,11 @@ pub enum Op {
     ExpertGate(ExpertGate),
     ExpertDown(ExpertDown),
     Weigh(Weigh),
+    ShortConv(ShortConv),
+    DeltaRule(DeltaRule),
+    Ssd(Ssd),
+    GatedNorm(GatedNorm),
+    SplitHeads(SplitHeads),
     Rope(Rope),
     RopeStore(RopeStore),
     Attend(Attend),

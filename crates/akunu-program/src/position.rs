@@ -7,16 +7,16 @@ use crate::buffer::Slice;
 pub enum Pairing {
     /// Pairs of neighbours: elements 2i and 2i + 1.
     Interleaved,
-    /// An element of the first half and its counterpart in the second.
+    /// An element of the first half of those that turn and its counterpart in the second. Others are pairs of neighbours.
     Halves,
 }
 
 impl Pairing {
-    /// The two elements of pair `d`.
-    pub fn pair(self, d: usize, head_dim: usize) -> (usize, usize) {
+    /// The two elements of pair `d`, where the first `turned_dim` elements of a head turn.
+    pub fn pair(self, d: usize, turned_dim: usize) -> (usize, usize) {
         match self {
-            Pairing::Interleaved => (2 * d, 2 * d + 1),
-            Pairing::Halves => (d, d + head_dim / 2),
+            Pairing::Halves if d < turned_dim / 2 => (d, d + turned_dim / 2),
+            Pairing::Halves | Pairing::Interleaved => (2 * d, 2 * d + 1),
         }
     }
 }
@@ -30,7 +30,9 @@ pub struct Rope {
     pub theta: f32,
     /// Linear scaling of positions.
     pub freq_scale: f32,
-    /// What each pair's position is divided by, (head_dim / 2).
+    /// Elements of a head that turn, from its first on, an even number.
+    pub turned_dim: u32,
+    /// What each pair's position is divided by, (head_dim / 2); infinite for pairs that do not turn.
     pub divisors: Slice,
 }
 

@@ -23,6 +23,7 @@ impl Program {
             counts: self.room,
             advances: self.advances(),
             pages: self.pages(),
+            states: self.states(),
             moved: self.moved_slots(),
             reads_texts: self.reads_texts(),
         }
@@ -43,6 +44,16 @@ impl Program {
             }
         }
         pages
+    }
+
+    /// Blocks of the states that it reads and writes, if it does.
+    pub fn states(&self) -> Option<u32> {
+        let pool = |op: &Op| match op {
+            Op::ShortConv(conv) => Some(conv.state.n_blocks),
+            Op::DeltaRule(rule) => Some(rule.state.n_blocks),
+            _ => None,
+        };
+        self.ops.iter().find_map(pool)
     }
 
     /// The slots of a sequence that it moves, if it does.

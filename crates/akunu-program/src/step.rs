@@ -15,6 +15,7 @@
 mod admit;
 mod error;
 mod room;
+mod states;
 mod table;
 mod tree;
 

@@ -16,6 +16,7 @@ mod norm;
 mod rope;
 mod rows;
 mod sampling;
+mod state;
 
 pub use attention::{
     AttentionParams, DecodeAttentionParams, LogitSoftcapParams, RowAttentionParams,
@@ -32,6 +33,7 @@ pub use sampling::{
     ArgmaxParams, ArgmaxPartialParams, DrawParams, GrammarBitmaskParams, PenaltiesParams,
     SpeechRulesParams, TokenScoresParams,
 };
+pub use state::{DeltaRuleParams, GatedNormParams, ShortConvParams, SplitHeadsParams, SsdParams};
 
 use crate::layout::{SharedStruct, StructLayout};
 
@@ -71,6 +73,11 @@ pub const ALL: &[StructLayout] = &[
     RouteParams::LAYOUT,
     ExpertParams::LAYOUT,
     WeighParams::LAYOUT,
+    ShortConvParams::LAYOUT,
+    DeltaRuleParams::LAYOUT,
+    SsdParams::LAYOUT,
+    GatedNormParams::LAYOUT,
+    SplitHeadsParams::LAYOUT,
 ];
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use akunu_engine::{
 };
 use akunu_tokenizer::{Message, TokenizerError};
 
+use crate::channels::Channels;
 use crate::error::Error;
 use crate::history::{Before, History, Open};
 use crate::reply::{Reply, ReplyStats};
@@ -304,6 +305,7 @@ pub(crate) struct Started<'s> {
     pub text: String,
     /// Tokens of the session before those of the reply.
     pub n_prompt: usize,
+    pub channels: Channels,
     pub stats: ReplyStats,
 }
 
@@ -323,6 +325,7 @@ impl ChatOptions {
         let open = Open {
             text: String::new(),
             n_prompt: ids.len(),
+            channels: Channels::default(),
         };
         let overflow = self.overflow(session, ids.len());
         self.reply(session, (&ids, open), overflow, watch)
@@ -422,6 +425,7 @@ impl ChatOptions {
         Ok(Started {
             text: open.text,
             n_prompt: open.n_prompt,
+            channels: open.channels,
             generation: session.generate(options)?,
             stats,
         })

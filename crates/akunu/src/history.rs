@@ -2,6 +2,7 @@
 
 use akunu_tokenizer::Message;
 
+use crate::channels::Channels;
 use crate::reply::ReplyStats;
 use crate::window::Window;
 
@@ -24,6 +25,8 @@ pub(crate) struct Open {
     pub text: String,
     /// Tokens of the session before it.
     pub n_prompt: usize,
+    /// Where it was cut.
+    pub channels: Channels,
 }
 
 /// A conversation as it was before a question.

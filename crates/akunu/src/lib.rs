@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod channels;
 mod chat;
 mod device;
 mod embedder;

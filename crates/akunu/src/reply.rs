@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use akunu_engine::{Fed, Generation, Session, Speculated, StopReason, Token};
 use akunu_tokenizer::Message;
 
+use crate::channels::{Channels, Heard};
 use crate::chat::Started;
 use crate::error::Error;
 use crate::history::{Before, History, Open};
@@ -35,6 +36,8 @@ pub struct Reply<'c> {
     begun: String,
     /// Tokens of the session before those of the reply.
     n_prompt: usize,
+    channels: Channels,
+    thought: String,
     text: String,
     /// Tokens that say how likely they were.
     tokens: Vec<Token>,
@@ -92,6 +95,8 @@ impl<'c> Reply<'c> {
             before: Some(before),
             begun: started.text,
             n_prompt: started.n_prompt,
+            channels: started.channels,
+            thought: String::new(),
             text: String::new(),
             tokens: Vec::new(),
             stats: started.stats,
@@ -103,6 +108,12 @@ impl<'c> Reply<'c> {
     /// The text so far.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The model's thoughts so far, if it writes them in a separate channel as gpt-oss does. They are not part of the text, and
+    /// the conversation does not keep them.
+    pub fn thought(&self) -> &str {
+        &self.thought
     }
 
     /// The tokens so far, if [`ChatOptions::logprobs`](crate::ChatOptions::logprobs) asks for their log
@@ -129,23 +140,48 @@ impl<'c> Reply<'c> {
 
     /// The next piece, or `None` at the end.
     fn advance(&mut self) -> Result<Option<String>, Error> {
-        for token in self.generation.by_ref() {
+        while let Some(token) = self.generation.next() {
             let token = token?;
             if self.stats.tokens == 0 {
                 self.stats.first = self.since.elapsed();
                 self.since = Instant::now();
             }
             self.stats.tokens += 1;
-            let text = token.text.clone();
+            let text = self.heard(token.text.clone());
+            if let Some(mark) = self.control(token.id) {
+                self.channels.mark(&mark);
+            }
             if token.logprobs.is_some() {
                 self.tokens.push(token);
             }
-            if !text.is_empty() {
-                return Ok(Some(text));
+            if text.is_some() {
+                return Ok(text);
             }
         }
         let tail = self.generation.tail();
-        Ok((!tail.is_empty()).then_some(tail))
+        Ok(self.heard(tail))
+    }
+
+    /// The text, if it belongs to the answer. Thoughts are kept, and headers dropped.
+    fn heard(&mut self, text: String) -> Option<String> {
+        if text.is_empty() {
+            return None;
+        }
+        match self.channels.hear(&text) {
+            Heard::Said => Some(text),
+            Heard::Thought => {
+                self.thought.push_str(&text);
+                None
+            }
+            Heard::Nothing => None,
+        }
+    }
+
+    /// The name of a control token.
+    fn control(&self, id: u32) -> Option<String> {
+        let tokenizer = self.generation.session()?.model().tokenizer();
+        let name = tokenizer.is_control(id).then(|| tokenizer.token_bytes(id));
+        String::from_utf8(name??).ok()
     }
 
     /// Writes it into the history, once.
@@ -168,6 +204,7 @@ impl<'c> Reply<'c> {
         self.history.open = Some(Open {
             text,
             n_prompt: self.n_prompt,
+            channels: self.channels.clone(),
         });
         self.history.last = Some(self.stats);
     }

@@ -23,10 +23,7 @@ fn model(file: &ModelFile) -> Result<Model, ArchError> {
         let plain = parts.attention(at);
         let attention = Attention {
             // Folders have its weights interleaved too.
-            rope: plain.rope.map(|rope| Rope {
-                pairing: Pairing::Interleaved,
-                ..rope
-            }),
+            rope: plain.rope.map(Rope::interleaved),
             ..plain
         };
         let ffn = experts.ffn(at, |experts| experts.with_selection_bias(at));

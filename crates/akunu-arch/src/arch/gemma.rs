@@ -25,7 +25,9 @@ pub(super) fn parts<'a>(
     local_base: Option<f32>,
 ) -> Result<Parts<'a>, ArchError> {
     let mut parts = Parts::read(file, pattern, local_base)?;
-    parts.norm_plus = if file.config().is_some() { 1.0 } else { 0.0 };
+    if file.config().is_some() {
+        parts.norm_change = Change::Plus(1.0);
+    }
     Ok(parts)
 }
 

@@ -1,5 +1,7 @@
 //! gpt-oss: experts with biases everywhere and a clamped gate, attention with sinks, a window in every other layer.
 
+use akunu_gguf::Data;
+
 use super::prelude::*;
 
 /// gpt-oss-20b and 120b.
@@ -25,11 +27,6 @@ fn model(file: &ModelFile) -> Result<Model, ArchError> {
     }
     let parts = Parts::read(file, WindowPattern::AllButEvery { period: 2 }, None)?;
     let experts = ExpertParts::read(&parts, ROUTING)?;
-    // In GGUF files the norm before the experts is called `post_attention_norm`.
-    let ffn_norm = match file.config() {
-        Some(_) => "ffn_norm",
-        None => "post_attention_norm",
-    };
     Ok(parts.decoder(|at| {
         let plain = parts.attention(at).with_qkv_bias();
         let attention = Attention {
@@ -40,10 +37,21 @@ fn model(file: &ModelFile) -> Result<Model, ArchError> {
         };
         let ffn = experts.ffn(at, |experts| Experts {
             activation: Activation::SwigluOai,
-            ..experts.with_biases()
+            ..as_stored(experts, file).with_biases()
         });
-        Layer::new(attention, ffn, parts.input_norms_by(at, ffn_norm))
+        Layer::new(attention, ffn, parts.input_norms_after_attention(at))
     }))
+}
+
+/// Its experts as the file has them. Folders that `transformers` saved have one tensor for gate and up.
+fn as_stored(experts: Experts, file: &ModelFile) -> Experts {
+    let both = file.store.tensor(&experts.gate.weight.name);
+    match (file.config(), both) {
+        (Some(_), Some(both)) if both.name.contains(".gate_up.") => {
+            experts.with_rows_in_turn(matches!(both.data, Data::Plain(_)))
+        }
+        _ => experts,
+    }
 }
 
 /// The passage of its YaRN begins and ends between pairs; GGUF files do not say it.

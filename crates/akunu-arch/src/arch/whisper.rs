@@ -176,6 +176,7 @@ impl Parts {
                 mixer: of("self_attn_layer_norm"),
                 ffn: of("final_layer_norm"),
             },
+            is_parallel: false,
         }
     }
 
@@ -187,6 +188,7 @@ impl Parts {
             heads: self.heads,
             kv_heads: self.heads,
             head_dim,
+            has_gate: false,
             q: part("q").with_bias(),
             // Keys have no bias: it would add the same to all scores.
             k: part("k"),

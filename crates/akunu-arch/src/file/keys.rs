@@ -22,11 +22,18 @@ impl Key {
 }
 
 pub const LAYERS: Key = Key::new(&["block_count"], &["num_hidden_layers", "n_layer"]);
+/// Layers at the end that a plain decoder does without.
+pub const GUESSING_LAYERS: Key = Key::new(&["nextn_predict_layers"], &[]);
 pub const DIM: Key = Key::new(&["embedding_length"], &["hidden_size", "n_embd"]);
 /// A model of nothing but experts may say only theirs.
 pub const FFN: Key = Key::new(
     &["feed_forward_length", "expert_feed_forward_length"],
-    &["intermediate_size", "n_inner", "moe_intermediate_size"],
+    &[
+        "prefix_dense_intermediate_size",
+        "intermediate_size",
+        "n_inner",
+        "moe_intermediate_size",
+    ],
 );
 pub const HEADS: Key = Key::new(
     &["attention.head_count"],

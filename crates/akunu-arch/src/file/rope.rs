@@ -14,6 +14,12 @@ const LOCAL_THETA: Key = Key::new(
     &["rope_local_base_freq", "local_rope_theta"],
 );
 
+/// Elements of a head that turn.
+const TURNED: Key = Key::new(&["rope.dimension_count"], &["rotary_dim"]);
+const LOCAL_TURNED: Key = Key::new(&["rope.dimension_count_swa"], &[]);
+/// The share of a head that turns.
+const TURNED_SHARE: &str = "partial_rotary_factor";
+
 const ORIGINAL_CONTEXT: Key = Key::new(&["rope.scaling.original_context_length"], &[]);
 
 /// YaRN as a file says it.
@@ -57,14 +63,15 @@ impl ModelFile<'_> {
         })
     }
 
-    /// The rotary positions of layers without a window.
-    pub fn rope(&self) -> Result<Rope, ArchError> {
+    /// The rotary positions of layers without a window, for heads of this length.
+    pub fn rope(&self, head_dim: u32) -> Result<Rope, ArchError> {
         let plain = Rope {
             // Safetensors hold the weights as they were trained: split halves.
             pairing: match self.said {
                 Said::Metadata(_) => self.pairing,
                 Said::Config(_) => Pairing::SplitHalves,
             },
+            turned_dim: self.turned_dim(head_dim)?,
             theta: DEFAULT_THETA,
             freq_scale: 1.0,
             factors: RopeFactors::None,
@@ -72,13 +79,14 @@ impl ModelFile<'_> {
         };
         match self.said {
             Said::Metadata(_) => self.rope_of_metadata(plain),
-            Said::Config(section) => self.rope_of_config(&section, plain),
+            Said::Config(section) => self.rope_of_config(&section, head_dim, plain),
         }
     }
 
     /// The rotary positions of layers with a window, where `base` is that of the architecture, if it has one for them.
-    pub fn local_rope(&self, base: Option<f32>) -> Result<Rope, ArchError> {
-        let rope = self.rope()?;
+    pub fn local_rope(&self, head_dim: u32, base: Option<f32>) -> Result<Rope, ArchError> {
+        let mut rope = self.rope(head_dim)?;
+        rope.turned_dim = self.u32(LOCAL_TURNED)?.or(rope.turned_dim);
         let (theta, factors) = match self.said {
             Said::Metadata(_) => (self.f32(LOCAL_THETA)?.or(base), rope.factors),
             Said::Config(_) if base.is_none() => (None, rope.factors),
@@ -100,6 +108,24 @@ impl ModelFile<'_> {
                 ..rope
             },
         })
+    }
+
+    /// How many elements of a head turn: a number in metadata, a share of the head in `config.json`.
+    fn turned_dim(&self, head_dim: u32) -> Result<Option<u32>, ArchError> {
+        let Said::Config(text) = self.said else {
+            return self.u32(TURNED);
+        };
+        let parameters = text.section("rope_parameters");
+        let parameters = parameters.map(|all| all.section("full_attention").unwrap_or(all));
+        let share = match parameters {
+            Some(parameters) => parameters.f32(TURNED_SHARE)?,
+            None => None,
+        };
+        let share = share.map_or_else(|| text.f32(TURNED_SHARE), |share| Ok(Some(share)))?;
+        match share {
+            Some(share) => Ok(Some((head_dim as f32 * share) as u32)),
+            None => self.u32(TURNED),
+        }
     }
 
     fn rope_of_metadata(&self, plain: Rope) -> Result<Rope, ArchError> {
@@ -137,7 +163,12 @@ impl ModelFile<'_> {
 
     /// Older configs have `rope_theta` and `rope_scaling`; newer ones have `rope_parameters`, for all layers or for each kind
     /// of layer.
-    fn rope_of_config(&self, text: &Section, plain: Rope) -> Result<Rope, ArchError> {
+    fn rope_of_config(
+        &self,
+        text: &Section,
+        head_dim: u32,
+        plain: Rope,
+    ) -> Result<Rope, ArchError> {
         let parameters = text.section("rope_parameters");
         let parameters = parameters.map(|all| all.section("full_attention").unwrap_or(all));
         let theta = match parameters {
@@ -182,6 +213,11 @@ impl ModelFile<'_> {
                     high_freq_factor: number("high_freq_factor")?,
                     original_context: scaling.required_u32("original_max_position_embeddings")?,
                 }
+            }
+            // A base that is larger once and for all.
+            Some("dynamic") if scaling.get("alpha").is_some() => {
+                let turned = rope.turned_dim.unwrap_or(head_dim) as f32;
+                rope.theta *= number("alpha")?.powf(turned / (turned - 2.0));
             }
             Some(other) => return Err(self.unsupported(format!("the RoPE scaling `{other}`"))),
         }

@@ -1,67 +1,14 @@
 //! The mixtures of experts that decoders have, with the names of their weights.
 
+mod read;
+
 use super::{Parts, in_layer, linear};
-use crate::error::ArchError;
 use crate::ffn::{
     Activation, ExpertLinear, Experts, Ffn, Gated, Gating, Groups, Router, SharedExpert,
+    SharedWeight,
 };
-use crate::file::{Key, ModelFile};
 use crate::linear::Linear;
 use crate::weights::{NamedMatrix, NamedVector};
-
-const COUNT: Key = Key::new(
-    &["expert_count"],
-    &[
-        "num_experts",
-        "num_local_experts",
-        "n_routed_experts",
-        "moe_num_experts",
-    ],
-);
-const USED: Key = Key::new(
-    &["expert_used_count"],
-    &["num_experts_per_tok", "moe_k", "moe_topk"],
-);
-const WIDTH: Key = Key::new(&["expert_feed_forward_length"], &["moe_intermediate_size"]);
-const SHARED_COUNT: Key = Key::new(
-    &["expert_shared_count"],
-    &[
-        "n_shared_experts",
-        "num_shared_experts",
-        "moe_num_shared_experts",
-        "num_shared_expert",
-    ],
-);
-const SHARED_WIDTH: Key = Key::new(
-    &["expert_shared_feed_forward_length"],
-    &[
-        "shared_expert_intermediate_size",
-        "shared_intermediate_size",
-        "moe_shared_expert_intermediate_size",
-    ],
-);
-const LEADING: Key = Key::new(
-    &["leading_dense_block_count"],
-    &["first_k_dense_replace", "moe_layer_start_index"],
-);
-const STEP: Key = Key::new(
-    &["interleave_moe_layer_step"],
-    &["decoder_sparse_step", "moe_layer_interval"],
-);
-const NORMALISE: Key = Key::new(&["expert_weights_norm"], &["norm_topk_prob"]);
-const SCALE: Key = Key::new(&["expert_weights_scale"], &["routed_scaling_factor"]);
-const GROUPS: Key = Key::new(&["expert_group_count"], &["n_group"]);
-const GROUPS_USED: Key = Key::new(&["expert_group_used_count"], &["topk_group"]);
-const GATING: &str = "expert_gating_func";
-/// Layers without experts, by number.
-const DENSE_LAYERS: &str = "mlp_only_layers";
-
-/// Experts, at most: the kernel that chooses them takes no more.
-const MAX_COUNT: u32 = 512;
-/// Experts of a token, at most.
-const MAX_USED: u32 = 16;
-/// Groups, at most.
-const MAX_GROUPS: u32 = 32;
 
 /// How a router chooses where the file does not say.
 #[derive(Clone, Copy)]
@@ -75,83 +22,57 @@ pub(crate) struct ExpertParts<'a> {
     parts: &'a Parts<'a>,
     routing: Routing,
     count: u32,
-    used: u32,
-    width: u32,
-    /// Width of the expert of all tokens; 0 for none.
-    shared_width: u32,
-    leading_dense: u32,
-    step: u32,
-    dense_layers: Vec<u64>,
+    /// Experts of a token, in each layer.
+    used: Vec<u32>,
+    /// Elements between the products of an expert, in each layer.
+    width: Vec<u32>,
+    /// Width of the expert of all tokens, in each layer; 0 for none.
+    shared_width: Vec<u32>,
+    /// Whether each layer has no experts.
+    are_dense: Vec<bool>,
     groups: Option<Groups>,
     scale: f32,
 }
 
 impl<'a> ExpertParts<'a> {
-    /// The sizes that a file says.
-    pub fn read(parts: &'a Parts, routing: Routing) -> Result<ExpertParts<'a>, ArchError> {
-        let file = parts.file;
-        let (count, used) = (file.required(COUNT)?, file.required(USED)?);
-        file.check_size(&file.key_name(COUNT), count, MAX_COUNT)?;
-        if used > count {
-            let found = format!("{used}, and there are {count} experts");
-            let key = file.key_name(USED);
-            return Err(file.invalid(&key, found, "at most the number of experts"));
-        }
-        file.check_size(&file.key_name(USED), used, MAX_USED)?;
-        let width = file.u32(WIDTH)?.or(parts.ffn.last().copied()).unwrap_or(0);
-        file.check_size(&file.key_name(WIDTH), width, 1 << 20)?;
-        let shared_count = file.u32(SHARED_COUNT)?;
-        let shared_width = match (file.u32(SHARED_WIDTH)?, shared_count) {
-            (_, Some(0)) | (None, None) => 0,
-            (Some(width), _) => width,
-            (None, Some(n)) => n.saturating_mul(width),
-        };
-        if shared_width > 0 {
-            file.check_size(&file.key_name(SHARED_WIDTH), shared_width, 1 << 22)?;
-        }
-        let scale = file.f32(SCALE)?.filter(|&scale| scale != 0.0);
-        let scale = scale.unwrap_or(1.0);
-        file.check_positive(&file.key_name(SCALE), scale)?;
-        let dense_layers = file.config().and_then(|config| config.get(DENSE_LAYERS));
-        let dense_layers = dense_layers.and_then(|layers| layers.as_array());
-        let layers = dense_layers.into_iter().flatten();
-        Ok(ExpertParts {
-            parts,
-            routing: Routing {
-                gating: parts.gating()?.unwrap_or(routing.gating),
-                normalise: file.bool(NORMALISE)?.unwrap_or(routing.normalise),
-            },
-            count,
-            used,
-            width,
-            shared_width,
-            leading_dense: file.u32(LEADING)?.unwrap_or(0),
-            step: file.u32(STEP)?.unwrap_or(1).max(1),
-            dense_layers: layers.filter_map(serde_json::Value::as_u64).collect(),
-            groups: parts.groups(count, used)?,
-            scale,
-        })
-    }
-
     /// A feed-forward block: the experts, or one with a gate in the layers that have none.
     pub fn ffn(&self, at: usize, experts: impl Fn(Experts) -> Experts) -> Ffn {
-        let number = at as u32;
-        let is_dense = number < self.leading_dense
-            || !(number + 1).is_multiple_of(self.step)
-            || self.dense_layers.contains(&(at as u64));
-        match is_dense {
+        match self.is_dense(at) {
             true => Ffn::Gated(self.parts.gated(at, Activation::Silu)),
             false => Ffn::Experts(experts(self.experts(at))),
         }
     }
 
+    /// Whether a layer has no experts.
+    pub fn is_dense(&self, at: usize) -> bool {
+        self.are_dense[at]
+    }
+
+    /// The same with an expert of all tokens, as wide as the others, in layers that the file says nothing of.
+    pub fn with_shared(mut self) -> ExpertParts<'a> {
+        for (shared, width) in self.shared_width.iter_mut().zip(&self.width) {
+            *shared = if *shared == 0 { *width } else { *shared };
+        }
+        self
+    }
+
+    /// The same where some files have a bias for the choice.
+    pub fn ffn_with_bias_found(&self, at: usize) -> Ffn {
+        let name = selection_bias(at);
+        let has_bias = self.parts.file.store.tensor(&name).is_some();
+        self.ffn(at, |experts| match has_bias {
+            true => experts.with_selection_bias(at),
+            false => experts,
+        })
+    }
+
     /// Experts with a SiLU gate, and one of all tokens if the file has one.
     fn experts(&self, at: usize) -> Experts {
-        let (dim, width) = (self.parts.dim, self.width);
+        let (dim, width) = (self.parts.dim, self.width[at]);
         let [gate, up] = self.gate_and_up(at);
         Experts {
             count: self.count,
-            used: self.used,
+            used: self.used[at],
             width,
             activation: Activation::Silu,
             router: Router {
@@ -165,16 +86,16 @@ impl<'a> ExpertParts<'a> {
             gate,
             up,
             down: self.linear(at, "down", [dim, width]),
-            shared: (self.shared_width > 0).then(|| SharedExpert {
+            shared: (self.shared_width[at] > 0).then(|| SharedExpert {
                 ffn: self.shared(at),
-                gate: None,
+                weight: SharedWeight::Number(1.0),
             }),
         }
     }
 
     /// Two stacks of matrices, or the halves of one.
     fn gate_and_up(&self, at: usize) -> [ExpertLinear; 2] {
-        let (dim, width) = (self.parts.dim, self.width);
+        let (dim, width) = (self.parts.dim, self.width[at]);
         let both = self.linear(at, "gate_up", [2 * width, dim]);
         if self.parts.file.store.tensor(&both.weight.name).is_none() {
             return ["gate", "up"].map(|part| self.linear(at, part, [width, dim]));
@@ -199,7 +120,7 @@ impl<'a> ExpertParts<'a> {
 
     /// The expert of all tokens.
     fn shared(&self, at: usize) -> Gated {
-        let (width, dim) = (self.shared_width, self.parts.dim);
+        let (width, dim) = (self.shared_width[at], self.parts.dim);
         let both = in_layer(at, "ffn.shared.gate_up");
         let both = NamedMatrix::new(format!("{both}.weight"), 2 * width, dim);
         let linear =
@@ -221,52 +142,41 @@ impl<'a> ExpertParts<'a> {
     }
 }
 
-impl ModelFile<'_> {
-    /// Whether the file says that there are experts.
-    pub fn has_experts(&self) -> Result<bool, ArchError> {
-        Ok(self.u32(COUNT)?.is_some_and(|count| count > 0))
-    }
-}
-
-impl Parts<'_> {
-    /// How a GGUF file says that logits become weights.
-    fn gating(&self) -> Result<Option<Gating>, ArchError> {
-        let gating = self.file.u32(Key::new(&[GATING], &[]))?;
-        let gating = gating.filter(|&number| number != 0);
-        gating.map_or(Ok(None), |number| match number {
-            1 => Ok(Some(Gating::Softmax)),
-            2 => Ok(Some(Gating::Sigmoid)),
-            3 => Ok(Some(Gating::SoftmaxOfChosen)),
-            4 => Ok(Some(Gating::SqrtSoftplus)),
-            other => Err(self.file.invalid(GATING, other.to_string(), "1 to 4")),
-        })
-    }
-
-    fn groups(&self, experts: u32, experts_used: u32) -> Result<Option<Groups>, ArchError> {
-        let file = self.file;
-        let count = file.u32(GROUPS)?.unwrap_or(1);
-        if count <= 1 {
-            return Ok(None);
-        }
-        let used = file.u32(GROUPS_USED)?.unwrap_or(count);
-        file.check_size(&file.key_name(GROUPS), count, MAX_GROUPS)?;
-        file.check_size(&file.key_name(GROUPS_USED), used, count)?;
-        let size = experts / count;
-        let is_even = experts.is_multiple_of(count) && size > 1;
-        if !is_even || size * used < experts_used {
-            let found = format!("{count} for {experts} experts, of which {experts_used} are used");
-            let wanted = "a number of groups of equal size that have enough experts";
-            return Err(file.invalid(&file.key_name(GROUPS), found, wanted));
-        }
-        Ok(Some(Groups { count, used }))
-    }
+/// The name of the bias for the choice.
+fn selection_bias(at: usize) -> String {
+    in_layer(at, "ffn.selection_bias")
 }
 
 impl Experts {
     /// The same with a bias for the choice.
     pub(crate) fn with_selection_bias(mut self, at: usize) -> Experts {
-        let name = in_layer(at, "ffn.selection_bias");
-        self.router.bias = Some(NamedVector::new(name, 1, self.count));
+        self.router.bias = Some(NamedVector::new(selection_bias(at), 1, self.count));
+        self
+    }
+
+    /// The same where results are multiplied by a number if there is an expert of all tokens, and the result of that, too.
+    pub(crate) fn with_share(mut self, share: f32) -> Experts {
+        if let Some(shared) = &mut self.shared {
+            shared.weight = SharedWeight::Number(share);
+            self.router.scale *= share;
+        }
+        self
+    }
+
+    /// The same as `transformers` stores gpt-oss: gate and up are alternate rows of one tensor, and matrices that are not
+    /// quantised are transposed.
+    pub(crate) fn with_rows_in_turn(mut self, is_transposed: bool) -> Experts {
+        let (both, down) = (self.gate.weight.clone(), self.down.weight.clone());
+        let whole = NamedMatrix::stacked(both.name, self.count, [2 * self.width, both.cols]);
+        let stored = |matrix: NamedMatrix| match is_transposed {
+            true => matrix.transposed(),
+            false => matrix,
+        };
+        for (linear, first) in [(&mut self.gate, 0), (&mut self.up, 1)] {
+            linear.weight = stored(whole.every(first, 2));
+            linear.stride = self.width;
+        }
+        self.down.weight = stored(down);
         self
     }
 
@@ -277,7 +187,10 @@ impl Experts {
         for linear in [&mut self.gate, &mut self.up, &mut self.down] {
             let module = linear.weight.name.trim_end_matches(".weight");
             let bias = NamedVector::new(format!("{module}.bias"), count, linear.rows);
-            linear.bias = Some(bias);
+            linear.bias = Some(NamedVector {
+                every: [linear.weight.first, linear.weight.step],
+                ..bias
+            });
         }
         self
     }
@@ -285,7 +198,8 @@ impl Experts {
     /// The same with a gate of the expert of all tokens.
     pub(crate) fn with_shared_gate(mut self, at: usize, dim: u32) -> Experts {
         if let Some(shared) = &mut self.shared {
-            shared.gate = Some(linear(in_layer(at, "ffn.shared_gate"), 1, dim));
+            let gate = linear(in_layer(at, "ffn.shared_gate"), 1, dim);
+            shared.weight = SharedWeight::Gate(gate);
         }
         self
     }

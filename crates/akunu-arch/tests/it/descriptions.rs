@@ -3,8 +3,8 @@
 use std::fs;
 
 use akunu_arch::{
-    Activation, ArchError, Architecture, Attention, Ffn, Key, Layer, Model, ModelFile, Output,
-    Pairing, Parts, RopeFactors, WindowPattern,
+    Activation, ArchError, Architecture, Attention, Change, Ffn, Key, Layer, Model, ModelFile,
+    Output, Pairing, Parts, RopeFactors, WindowPattern,
 };
 use akunu_gguf::{GgufHeader, WeightStore};
 use akunu_types::DType;
@@ -113,7 +113,7 @@ fn gemma2_alternates_and_caps() {
     );
     assert!(matches!(&config.output, Output::Logits(logits) if logits.softcap == Some(30.0)));
     let norm = config.norm.expect("of the result");
-    assert_eq!(norm.weight.plus, 1.0, "safetensors hold w");
+    assert_eq!(norm.weight.change, Change::Plus(1.0), "safetensors hold w");
 }
 
 #[test]

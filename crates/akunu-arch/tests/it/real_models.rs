@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use akunu_arch::{Activation, ArchError, Ffn, Model, Output, Pairing, RopeFactors};
+use akunu_arch::{Activation, ArchError, Change, Ffn, Model, Output, Pairing, RopeFactors};
 use akunu_gguf::WeightStore;
 use akunu_types::KvFormat;
 
@@ -54,7 +54,7 @@ fn gemma3_has_windows_and_two_rope_bases() {
     assert_eq!(config.embedding.scale, Some(640f32.sqrt()));
     assert!(matches!(&config.output, Output::Logits(logits) if logits.softcap.is_none()));
     let norm = config.norm.as_ref().expect("of the result");
-    assert_eq!(norm.weight.plus, 0.0, "GGUF holds 1 + w");
+    assert_eq!(norm.weight.change, Change::None, "GGUF holds 1 + w");
     for (at, attention) in config.attention().enumerate() {
         let heads = (attention.heads, attention.kv_heads, attention.head_dim);
         assert_eq!((heads, attention.softcap), ((4, 1, 256), None));

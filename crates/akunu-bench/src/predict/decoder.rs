@@ -182,6 +182,7 @@ impl Decoder {
                 pairing: Pairing::Halves,
                 theta: 1e4,
                 freq_scale: 1.0,
+                turned_dim: self.heads.head_dim,
                 divisors: m.place(),
             },
             centre: None,

@@ -1,6 +1,13 @@
-//! The shapes of real models, all written as the architecture `llama`.
+//! The shapes of real models. Dense ones are written as the architecture `llama`, mixtures of experts as their own.
+
+mod dims;
+mod mixtures;
 
 use akunu_gguf::GgufHeader;
+
+use self::dims::Arch;
+pub use self::dims::ModelDims;
+use self::mixtures::{GPT_OSS_20B, MIXTURE, OLMOE_7B, QWEN3_30B};
 
 /// A model whose shapes are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -20,28 +27,24 @@ pub enum Shape {
     /// Llama-3-8B
     #[value(name = "8B")]
     Llama3_8b,
-}
-
-/// The numbers that make a llama.
-#[derive(Debug)]
-pub struct ModelDims {
-    /// The model's name.
-    pub name: &'static str,
-    pub dim: u64,
-    pub n_layers: u64,
-    pub ffn: u64,
-    pub n_heads: u64,
-    pub n_kv_heads: u64,
-    pub head_dim: u64,
-    pub n_vocab: u64,
-    /// Whether the embedding is the output layer too.
-    pub tied: bool,
-    pub context: u32,
-    pub rope_base: f32,
+    /// No real model: a mixture of 64 experts that a small machine can hold
+    #[value(name = "1.7B-A0.3B")]
+    Mixture,
+    /// OLMoE-1B-7B: 64 experts, 8 of them used
+    #[value(name = "7B-A1B")]
+    Olmoe7b,
+    /// gpt-oss-20b: 32 experts, 4 of them used
+    #[value(name = "20B-A4B")]
+    GptOss20b,
+    /// Qwen3-30B-A3B: 128 experts, 8 of them used
+    #[value(name = "30B-A3B")]
+    Qwen3_30b,
 }
 
 const SMOLLM2_135M: ModelDims = ModelDims {
     name: "SmolLM2-135M",
+    arch: Arch::Llama,
+    experts: None,
     dim: 576,
     n_layers: 30,
     ffn: 1536,
@@ -56,6 +59,8 @@ const SMOLLM2_135M: ModelDims = ModelDims {
 
 const QWEN1_5_0_5B: ModelDims = ModelDims {
     name: "Qwen1.5-0.5B",
+    arch: Arch::Llama,
+    experts: None,
     dim: 1024,
     n_layers: 24,
     ffn: 2816,
@@ -70,6 +75,8 @@ const QWEN1_5_0_5B: ModelDims = ModelDims {
 
 const QWEN3_0_6B: ModelDims = ModelDims {
     name: "Qwen3-0.6B",
+    arch: Arch::Llama,
+    experts: None,
     dim: 1024,
     n_layers: 28,
     ffn: 3072,
@@ -84,6 +91,8 @@ const QWEN3_0_6B: ModelDims = ModelDims {
 
 const LLAMA3_2_1B: ModelDims = ModelDims {
     name: "Llama-3.2-1B",
+    arch: Arch::Llama,
+    experts: None,
     dim: 2048,
     n_layers: 16,
     ffn: 8192,
@@ -98,6 +107,8 @@ const LLAMA3_2_1B: ModelDims = ModelDims {
 
 const LLAMA3_8B: ModelDims = ModelDims {
     name: "Llama-3-8B",
+    arch: Arch::Llama,
+    experts: None,
     dim: 4096,
     n_layers: 32,
     ffn: 14_336,
@@ -124,11 +135,22 @@ pub struct Tensor {
 impl Tensor {
     fn new(name: &str, dims: &[u64], layer: Option<u64>) -> Tensor {
         let name = match layer {
-            Some(layer) => format!("blk.{layer}.{name}.weight"),
-            None => format!("{name}.weight"),
+            Some(layer) => format!("blk.{layer}.{name}"),
+            None => name.to_string(),
         };
         let dims = dims.to_vec();
         Tensor { name, dims, layer }
+    }
+
+    /// Whether it scales a norm, and so is all ones.
+    pub fn is_norm(&self) -> bool {
+        self.name.ends_with("norm.weight")
+    }
+
+    /// Whether its values always are 32-bit floats: norms, biases, sinks and routers.
+    pub fn is_f32(&self) -> bool {
+        let ends = [".bias", "ffn_gate_inp.weight"];
+        self.dims.len() == 1 || ends.iter().any(|end| self.name.ends_with(end))
     }
 
     /// How many values it holds.
@@ -146,32 +168,26 @@ impl Shape {
             Shape::Qwen3_0_6b => &QWEN3_0_6B,
             Shape::Llama3_2_1b => &LLAMA3_2_1B,
             Shape::Llama3_8b => &LLAMA3_8B,
+            Shape::Mixture => &MIXTURE,
+            Shape::Olmoe7b => &OLMOE_7B,
+            Shape::GptOss20b => &GPT_OSS_20B,
+            Shape::Qwen3_30b => &QWEN3_30B,
         }
     }
 
     /// Every tensor, in the order of the file.
     pub fn tensors(self) -> Vec<Tensor> {
         let d = self.dims();
-        let mut tensors = vec![Tensor::new("token_embd", &[d.dim, d.n_vocab], None)];
-        let (queries, keys) = (d.n_heads * d.head_dim, d.n_kv_heads * d.head_dim);
+        let of_model = |name, dims: &[u64]| Tensor::new(name, dims, None);
+        let mut tensors = vec![of_model("token_embd.weight", &[d.dim, d.n_vocab])];
         for layer in 0..d.n_layers {
-            let parts: [(&str, &[u64]); 9] = [
-                ("attn_norm", &[d.dim]),
-                ("attn_q", &[d.dim, queries]),
-                ("attn_k", &[d.dim, keys]),
-                ("attn_v", &[d.dim, keys]),
-                ("attn_output", &[queries, d.dim]),
-                ("ffn_norm", &[d.dim]),
-                ("ffn_gate", &[d.dim, d.ffn]),
-                ("ffn_up", &[d.dim, d.ffn]),
-                ("ffn_down", &[d.ffn, d.dim]),
-            ];
-            let of_layer = |(name, dims)| Tensor::new(name, dims, Some(layer));
-            tensors.extend(parts.into_iter().map(of_layer));
+            let of_layer = |(name, dims): (&str, Vec<u64>)| Tensor::new(name, &dims, Some(layer));
+            tensors.extend(d.attention().into_iter().map(of_layer));
+            tensors.extend(d.feed_forward().into_iter().map(of_layer));
         }
-        tensors.push(Tensor::new("output_norm", &[d.dim], None));
+        tensors.push(of_model("output_norm.weight", &[d.dim]));
         if !d.tied {
-            tensors.push(Tensor::new("output", &[d.dim, d.n_vocab], None));
+            tensors.push(of_model("output.weight", &[d.dim, d.n_vocab]));
         }
         tensors
     }
@@ -179,7 +195,8 @@ impl Shape {
     /// Writes the numbers into a header.
     pub fn describe(self, header: &mut GgufHeader) {
         let d = self.dims();
-        header.set("general.architecture", "llama");
+        let arch = d.arch.name();
+        header.set("general.architecture", arch);
         header.set("general.name", &format!("{} with random weights", d.name));
         let counts = [
             ("block_count", d.n_layers),
@@ -193,10 +210,12 @@ impl Shape {
             ("vocab_size", d.n_vocab),
         ];
         for (key, count) in counts {
-            header.set(&format!("llama.{key}"), &(count as u32));
+            header.set(&format!("{arch}.{key}"), &(count as u32));
         }
-        header.set("llama.context_length", &d.context);
-        header.set("llama.rope.freq_base", &d.rope_base);
-        header.set("llama.attention.layer_norm_rms_epsilon", &1e-5_f32);
+        header.set(&format!("{arch}.context_length"), &d.context);
+        header.set(&format!("{arch}.rope.freq_base"), &d.rope_base);
+        let epsilon = format!("{arch}.attention.layer_norm_rms_epsilon");
+        header.set(&epsilon, &1e-5_f32);
+        d.describe_experts(header);
     }
 }

@@ -108,8 +108,14 @@ fn observe(
     for chunk in chunks {
         interrupt.check()?;
         session.observe(chunk, &mut |seen| {
-            if let Some(name) = names.get(seen.weight) {
-                matrix.add(name, seen.cols, seen.rows);
+            let Some(name) = names.get(seen.weight) else {
+                return;
+            };
+            match seen.experts {
+                None => matrix.add(name, seen.cols, seen.rows),
+                Some(chosen) => {
+                    matrix.add_stack(name, [chosen.count, seen.cols], seen.rows, chosen.ids);
+                }
             }
         })?;
         matrix.end_chunk();

@@ -33,10 +33,20 @@ pub(crate) struct Gelu;
 /// The exact GELU. As a kernel, `x = gelu(x)`.
 pub(crate) struct GeluErf;
 
+/// `sigmoid(x)`.
+pub(crate) struct Sigmoid;
+
 impl Activation for Silu {
     #[inline(always)]
     fn of<L: Lanes>(x: L) -> L {
         silu(x)
+    }
+}
+
+impl Activation for Sigmoid {
+    #[inline(always)]
+    fn of<L: Lanes>(x: L) -> L {
+        simd::sigmoid(x)
     }
 }
 
@@ -70,22 +80,49 @@ impl<A: Activation> Body for Gate<A> {
     }
 }
 
-/// Writes `act(gate) * up` to `y`. The slices have one length.
+/// How two products become one.
+pub(crate) trait Gating {
+    /// `act(gate) * up`, or what stands for it.
+    fn of<L: Lanes>(gate: L, up: L) -> L;
+}
+
+impl<A: Activation> Gating for A {
+    #[inline(always)]
+    fn of<L: Lanes>(gate: L, up: L) -> L {
+        A::of(gate).mul(up)
+    }
+}
+
+/// The gate of gpt-oss: `g * sigmoid(1.702 g) * (u + 1)`, with both products limited to 7. NaN stays NaN.
+pub(crate) struct SwigluOai;
+
+impl Gating for SwigluOai {
+    #[inline(always)]
+    fn of<L: Lanes>(gate: L, up: L) -> L {
+        let (slope, limit, least) = (L::splat(1.702), L::splat(7.0), L::splat(-7.0));
+        let gate = gate.min(limit);
+        let sigmoid = silu(gate.mul(slope)).div(slope);
+        // `min` and `max` would take NaN for a limit.
+        let up = up.if_less(limit, up, up.sub(up).add(limit));
+        let up = up.if_less(least, least, up);
+        sigmoid.mul(up.add(L::splat(1.0)))
+    }
+}
+
+/// Writes the gated products to `y`. The slices have one length.
 #[inline(always)]
-pub(crate) fn gated<L: Lanes, A: Activation>(gate: &[f32], up: &[f32], y: &mut [f32]) {
+pub(crate) fn gated<L: Lanes, G: Gating>(gate: &[f32], up: &[f32], y: &mut [f32]) {
     assert!(gate.len() == y.len() && up.len() == y.len());
     let (whole, rest) = (y.len() / L::N * L::N, y.len() % L::N);
     // SAFETY: `reach`: all accesses are within the slices.
     unsafe {
         for at in (0..whole).step_by(L::N) {
             let (gate, up) = (L::load(gate.as_ptr().add(at)), L::load(up.as_ptr().add(at)));
-            A::of(gate).mul(up).store(y.as_mut_ptr().add(at));
+            G::of(gate, up).store(y.as_mut_ptr().add(at));
         }
         let gate = L::load_part(gate.as_ptr().add(whole), rest);
         let up = L::load_part(up.as_ptr().add(whole), rest);
-        A::of(gate)
-            .mul(up)
-            .store_part(y.as_mut_ptr().add(whole), rest);
+        G::of(gate, up).store_part(y.as_mut_ptr().add(whole), rest);
     }
 }
 

@@ -49,7 +49,11 @@ impl Body for WeighRows {
         let weigh_rows::Buffers { x, weights, y } = call.buffers::<weigh_rows::Buffers<Place>>();
         let (n_rows, cols, n_used) = (p.n_rows as usize, p.cols as usize, p.n_used as usize);
         let x = x.read::<f32>(n_rows * n_used * cols);
-        let weights = weights.read::<f32>(n_rows * n_used);
+        let n_weights = match p.weighed_by {
+            weigh_rows::ONE_NUMBER => 0,
+            _ => n_rows * n_used,
+        };
+        let weights = weights.read::<f32>(n_weights);
         let vectors = cols.div_ceil(L::N);
         for item in part.range(n_rows * vectors) {
             let (row, first) = (item / vectors, item % vectors * L::N);
@@ -62,7 +66,7 @@ impl Body for WeighRows {
                     _ => load::<L>(y, n),
                 };
                 for at in row * n_used..(row + 1) * n_used {
-                    let weight = L::splat(weigh_rows::weight(&p, weights[at]));
+                    let weight = L::splat(weigh_rows::weight(&p, weights, at));
                     let row = load::<L>(x[at * cols + first..][..n].as_ptr(), n);
                     sum = row.fma(weight, sum);
                 }

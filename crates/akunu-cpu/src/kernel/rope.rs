@@ -10,9 +10,10 @@
 //!
 //! Rows may be of any sequence; idle ones are left alone. Parts share the heads of one row, and the rows of many.
 
-use akunu_kernels::kernel::rope::{Frequencies, head_norm_rope_neox_store, rope_store};
+use akunu_kernels::kernel::rope::{Frequencies, head_norm_rope_neox_store, rope_store, turned_dim};
 use std::ops::Range;
 
+use akunu_kernels::kernel::attention::MAX_HEAD_DIM;
 use akunu_kernels::kernel::pages::Pages;
 use akunu_kernels::{Constant, KernelId};
 use akunu_program::Pairing;
@@ -26,6 +27,9 @@ use crate::call::Call;
 use crate::part::Part;
 use crate::place::Place;
 use crate::simd::Lanes;
+
+/// Weights of norms that multiply by none.
+const ONES: [f32; MAX_HEAD_DIM as usize] = [1.0; MAX_HEAD_DIM as usize];
 
 /// The kernel, of all four rows of the table.
 pub(crate) struct RopeStore;
@@ -73,6 +77,7 @@ impl Body for RopeStore {
             table: table.read(p.n_sequences as usize * p.table_stride as usize),
             caches: [k_pages, v_pages],
             norms,
+            turn_first: call.args.constants.bool(Constant::TurnFirst),
             centres: centres(call, centre, n_kv_heads * head_dim),
             eps: p.eps,
             frequencies: frequencies(call, freqs, head_dim, (p.theta, p.freq_scale)),
@@ -116,6 +121,7 @@ pub(super) fn frequencies<'a>(
         theta,
         scale,
         head_dim,
+        turned_dim: turned_dim(call.args.constants, head_dim as u32) as usize,
     }
 }
 
@@ -156,6 +162,8 @@ struct Store<'a> {
     caches: [Place<'a>; 2],
     /// Weights of the norms of q and k.
     norms: Option<[&'a [f32]; 2]>,
+    /// Whether heads turn before they are multiplied by the weights; keys are not multiplied then.
+    turn_first: bool,
     /// What is subtracted from turned keys, (n_kv_heads, head_dim).
     centres: Option<&'a [f32]>,
     eps: f32,
@@ -209,10 +217,19 @@ impl Store<'_> {
     /// A head of q (0) or k (1), normalised where the model does so, and turned.
     #[inline(always)]
     fn turn<L: Lanes>(&self, head: &mut [f32], projection: usize, turn: Turn) {
-        if let Some(norms) = self.norms {
+        let Some(norms) = self.norms else {
+            return rotate::<L>(head, turn);
+        };
+        if self.turn_first {
+            normalise::<L>(head, &ONES[..head.len()], self.eps);
+            rotate::<L>(head, turn);
+            if projection == 0 {
+                head.iter_mut().zip(norms[0]).for_each(|(x, w)| *x *= w);
+            }
+        } else {
             normalise::<L>(head, norms[projection], self.eps);
+            rotate::<L>(head, turn);
         }
-        rotate::<L>(head, turn);
     }
 }
 
@@ -254,7 +271,7 @@ fn rotate_neighbours<L: Lanes>(head: &mut [f32], Turn { cosines, sines, .. }: Tu
     }
 }
 
-/// `a, b = a * cosine - b * sine, a * sine + b * cosine` for the two halves of the head.
+/// `a, b = a * cosine - b * sine, a * sine + b * cosine` for the two halves of what turns of the head.
 #[inline(always)]
 fn rotate_halves<L: Lanes>(head: &mut [f32], Turn { cosines, sines, .. }: Turn) {
     let n = cosines.len();

@@ -14,6 +14,7 @@ struct Key {
     theta: f32,
     scale: f32,
     head_dim: usize,
+    turned_dim: usize,
     positions: Vec<i64>,
     is_interleaved: bool,
 }
@@ -35,7 +36,7 @@ pub(crate) struct Rotations {
 
 /// One position: the factors of a head's elements.
 ///
-/// Split halves have a cosine and a sine for each pair. Interleaved pairs have one for each element,
+/// Split halves have a cosine and a sine for each pair that turns. Interleaved pairs have one for each element,
 /// and the sine of the first of a pair is negative, so that an element is
 /// `x * cosine + neighbour * sine`.
 #[derive(Clone, Copy)]
@@ -95,7 +96,7 @@ impl Key {
     /// Whether it has these frequencies and this pairing.
     fn is(&self, frequencies: &Frequencies, pairing: Pairing) -> bool {
         self.is_interleaved == (pairing == Pairing::Interleaved)
-            && self.head_dim == frequencies.head_dim
+            && (self.head_dim, self.turned_dim) == (frequencies.head_dim, frequencies.turned_dim)
             && (self.theta, self.scale) == (frequencies.theta, frequencies.scale)
             && self.table == *frequencies.table.unwrap_or(&[])
     }
@@ -114,7 +115,7 @@ impl Set {
         key.table
             .extend_from_slice(frequencies.table.unwrap_or(&[]));
         (key.theta, key.scale) = (frequencies.theta, frequencies.scale);
-        key.head_dim = frequencies.head_dim;
+        (key.head_dim, key.turned_dim) = (frequencies.head_dim, frequencies.turned_dim);
         key.is_interleaved = pairing == Pairing::Interleaved;
         key.positions.clear();
         key.positions.extend(positions);
@@ -127,7 +128,7 @@ impl Set {
 
 /// Cosines of one position.
 fn width(frequencies: &Frequencies, pairing: Pairing) -> usize {
-    let pairs = frequencies.head_dim / 2;
+    let pairs = frequencies.turned_dim / 2;
     match pairing {
         Pairing::Interleaved => 2 * pairs,
         Pairing::Halves => pairs,
@@ -139,7 +140,7 @@ fn push_turn(turns: &mut Vec<f32>, frequencies: &Frequencies, position: i64, pai
     let (start, width) = (turns.len(), width(frequencies, pairing));
     turns.resize(start + 2 * width, 0.0);
     let (cosines, sines) = turns[start..].split_at_mut(width);
-    for d in 0..frequencies.head_dim / 2 {
+    for d in 0..frequencies.turned_dim / 2 {
         let (cosine, sine) = frequencies.rotation(position as f32, d);
         match pairing {
             Pairing::Interleaved => {
@@ -168,6 +169,7 @@ mod tests {
                         theta: 1e4,
                         scale: 1.0,
                         head_dim: 4,
+                        turned_dim: 4,
                     };
                     let positions = [9, 4 + round];
                     let turns = rotations.of(&frequencies, positions.into_iter(), pairing);

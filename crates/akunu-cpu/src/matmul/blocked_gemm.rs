@@ -18,7 +18,6 @@
 //! A sum has its products added in the order of the columns, however many vectors there are and however the groups are
 //! shared among threads.
 
-pub mod outputs;
 pub mod pack;
 #[cfg(test)]
 pub mod testing;
@@ -28,6 +27,7 @@ use std::ops::Range;
 use super::shape::Shape;
 use crate::isa::Isa;
 use crate::panels::format::ROWS;
+use crate::part::Scratch;
 
 /// Groups of sixteen rows that share a reading of x.
 pub const GROUPS: usize = 4;
@@ -136,13 +136,38 @@ pub struct BlockedGemm<'a, F> {
     pub packed: *const u8,
     /// Memory of this thread: [`scratch_bytes`].
     pub scratch: *mut u8,
-    /// The whole output.
+    /// Where output 0 of vector 0 is.
     pub y: *mut f32,
 }
 
 /// Bytes of a thread's memory for these vectors.
 pub fn scratch_bytes<F: MicroKernel>(blocks: Blocks) -> usize {
     GROUPS * (F::WIDE + blocks.sums() * size_of::<f32>())
+}
+
+/// Computes the outputs of groups `range` of rows.
+///
+/// # Safety
+/// - `reach`: x is laid out for the micro-kernel; output 0 of vector 0 would be at `y`, and there is memory for those of the groups.
+/// - `own`: nobody else touches these outputs.
+pub unsafe fn multiply_blocked<F: MicroKernel>(
+    scratch: &mut Scratch,
+    kernel: F,
+    shape: &Shape,
+    (packed, blocks): (*const u8, Blocks),
+    (y, range): (*mut f32, Range<usize>),
+) {
+    let bytes = scratch_bytes::<F>(blocks);
+    let gemm = BlockedGemm {
+        kernel,
+        shape,
+        blocks,
+        packed,
+        scratch: scratch.take::<u8>(bytes).as_mut_ptr(),
+        y,
+    };
+    // SAFETY: passes on `reach` and `own`.
+    unsafe { gemm.run(range) };
 }
 
 impl<F: MicroKernel> BlockedGemm<'_, F> {
@@ -254,7 +279,7 @@ impl<F: MicroKernel> BlockedGemm<'_, F> {
                     let rows = ROWS.min(n - ROWS * at);
                     // SAFETY: passes on `reach` and `own`.
                     let (y, sums) = unsafe {
-                        let y = self.y.add(vector * ldc + ROWS * at);
+                        let y = self.y.wrapping_add(vector * ldc + ROWS * at);
                         let sums = self.sums(p, place).add(ROWS * i);
                         (
                             std::slice::from_raw_parts_mut(y, rows),

@@ -3,6 +3,8 @@
 //! Decoding multiplies a few rows with up to [`BATCH`] vectors at a time. Their sums stay in registers, and a row's
 //! numbers are widened to f32 once for all vectors.
 
+use std::ops::Range;
+
 use akunu_kernels::weight;
 use akunu_types::DType;
 use half::{bf16, f16};
@@ -91,9 +93,10 @@ impl<'a> Rows<'a> {
         self.stride
     }
 
-    /// Products of the rows of group `at` with one to [`BATCH`] vectors.
+    /// Products of rows `within` of group `at`, whole quarters of it, with one to [`BATCH`] vectors; those of other rows are zeros.
     #[inline(always)]
-    pub fn dots<L: Lanes>(&self, at: usize, x: &[&[f32]]) -> Dots {
+    pub fn dots<L: Lanes>(&self, (at, within): (usize, Range<usize>), x: &[&[f32]]) -> Dots {
+        let at = (at, within);
         assert!((1..=BATCH).contains(&x.len()) && x.iter().all(|x| x.len() >= self.cols));
         match self.float {
             Float::F16 => self.group::<L, f16>(at, x),
@@ -103,7 +106,7 @@ impl<'a> Rows<'a> {
     }
 
     #[inline(always)]
-    fn group<L: Lanes, T: Number>(&self, at: usize, x: &[&[f32]]) -> Dots {
+    fn group<L: Lanes, T: Number>(&self, at: (usize, Range<usize>), x: &[&[f32]]) -> Dots {
         match *x {
             [a] => self.batch::<L, T, 1>(at, [a]),
             [a, b] => self.batch::<L, T, 2>(at, [a, b]),
@@ -114,7 +117,11 @@ impl<'a> Rows<'a> {
     }
 
     #[inline(always)]
-    fn batch<L: Lanes, T: Number, const M: usize>(&self, at: usize, x: [&[f32]; M]) -> Dots {
+    fn batch<L: Lanes, T: Number, const M: usize>(
+        &self,
+        at: (usize, Range<usize>),
+        x: [&[f32]; M],
+    ) -> Dots {
         let mut dots = [[0.0; ROWS]; BATCH];
         let x = x.map(<[f32]>::as_ptr);
         if const { L::REGISTERS >= 32 } {
@@ -128,11 +135,11 @@ impl<'a> Rows<'a> {
     #[inline(always)]
     fn blocks<L: Lanes, T: Number, const R: usize, const M: usize>(
         &self,
-        at: usize,
+        (at, within): (usize, Range<usize>),
         x: [*const f32; M],
         dots: &mut Dots,
     ) {
-        for first in (0..ROWS).step_by(R) {
+        for first in within.step_by(R) {
             let rows = std::array::from_fn(|r| self.row(ROWS * at + first + r).cast());
             // SAFETY: each row, and each vector, has `cols` numbers.
             let sums = unsafe { products::<L, T, R, M>(rows, x, self.cols) };
@@ -225,7 +232,7 @@ unsafe fn add_rest<L: Lanes, T: Number, const R: usize, const M: usize>(
     sums: &mut [[L; R]; M],
     rows: [*const T; R],
     x: [*const f32; M],
-    columns: std::ops::Range<usize>,
+    columns: Range<usize>,
 ) {
     let n = columns.len();
     for (r, row) in rows.into_iter().enumerate() {

@@ -1,34 +1,38 @@
 //! Products of many vectors, where weights are worth being made into something that is multiplied faster: tiles for
 //! the tile instructions, bytes, 16-bit integers or f32 for plain ones. What there is depends on the processor ([`Gemm`]).
 
+use std::ops::Range;
+
 use akunu_kernels::kernel::matmul::product::Product;
 
 #[cfg(target_arch = "aarch64")]
-use super::arm::Gemm;
-use super::blocked_gemm::outputs::Outputs;
+pub(super) use super::arm::Gemm;
 use super::shape::Shape;
+use super::vectors::{Origin, Vectors};
 use super::weight::Weight;
 #[cfg(target_arch = "x86_64")]
-use super::x86::Gemm;
+pub(super) use super::x86::Gemm;
 use crate::call::Call;
 use crate::isa::Level;
 use crate::kept::UntilBarrier;
 use crate::part::Part;
+use crate::pieces::Pieces;
 use crate::place::Place;
 
-/// Which x is laid out, and how.
+/// What the memory of laid out vectors holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct PackedX {
-    /// The address of the first number.
-    first: usize,
-    shape: [usize; 3],
-    gemm: Gemm,
+pub(super) enum Contents {
+    /// The vectors of a product, and for which gemm.
+    Product(Origin, Gemm),
+    /// Those of a product of experts, which no other product has.
+    Experts,
 }
 
 /// Bytes of what a product makes of x.
-pub(crate) fn packed_bytes(level: Level, exact: bool, product: &Product) -> usize {
+pub(crate) fn packed_bytes(level: (Level, bool), product: &Product) -> usize {
     let (m, cols) = (product.m as usize, product.k as usize);
-    Gemm::of((level, exact), product).map_or(0, |gemm| gemm.packed_bytes(m, cols))
+    let gemm = Gemm::of(level, product.weight.dtype, (m, cols));
+    gemm.map_or(0, |gemm| gemm.packed_bytes(m, cols))
 }
 
 /// Runs the product as a gemm; false when that is not worth it.
@@ -36,11 +40,11 @@ pub(crate) fn run(
     call: &Call,
     part: &mut Part,
     (weight, product): (&Weight, &Product),
-    x: &[f32],
+    x: &Vectors,
     y: Place,
 ) -> bool {
-    let (m, cols) = (product.m as usize, product.k as usize);
-    let Some(gemm) = Gemm::of((call.level, call.exact), product) else {
+    let (m, cols) = (x.count(), x.len());
+    let Some(gemm) = Gemm::of((call.level, call.exact), product.weight.dtype, (m, cols)) else {
         return false;
     };
     let Some(packed) = call.panels.tiles(gemm.packed_bytes(m, cols)) else {
@@ -49,47 +53,82 @@ pub(crate) fn run(
     let shape = Shape {
         m,
         n: product.n as usize,
-        lda: product.lda as usize,
         ldc: product.ldc as usize,
         alpha: product.alpha,
         beta: product.beta,
     };
-    pack(part, (gemm, cols), &shape, x, packed);
+    pack(part, gemm, x, packed);
     // The whole of y, as far as the last of its rows goes.
     let y = y.pointer::<f32>(product.y_len());
-    let outputs = Outputs::divide(part, gemm.groups(&shape));
-    // SAFETY: `reach`: x is laid out, since all parts have passed the barrier, and `Place::pointer` compared the size of y;
-    // `own`: each part takes rows of the weight, and so columns of y, of its own.
-    unsafe { gemm.multiply(part, (weight, call.level), &shape, packed, (y, outputs)) };
+    let mut outputs = Outputs::divide(part, gemm, &shape);
+    while let Some(range) = outputs.take(part) {
+        // SAFETY: `reach`: x is laid out, since all parts have passed the barrier, and `Place::pointer` compared the size of y;
+        // `own`: each part takes rows of the weight, and so columns of y, of its own.
+        unsafe {
+            let weight = (weight, call.level);
+            gemm.multiply(part.scratch, weight, (&shape, packed), y, range);
+        }
+    }
     true
 }
 
 /// Lays x out, all parts together, unless the last product had the same x.
-fn pack(part: &mut Part, (gemm, cols): (Gemm, usize), shape: &Shape, x: &[f32], packed: *mut u8) {
-    let made_of = PackedX {
-        first: x.as_ptr().addr(),
-        shape: [shape.m, cols, shape.lda],
-        gemm,
-    };
+fn pack(part: &mut Part, gemm: Gemm, x: &Vectors, packed: *mut u8) {
+    if !claim(part, Contents::Product(x.origin(), gemm)) {
+        return;
+    }
+    let range = part.range(gemm.pieces_of_x(x.count(), x.len()));
+    // SAFETY: `level`: the gemm was chosen for the call's; `reach`: `Panels::tiles` compared the size; `own`: no part reads what
+    // the last product had any more, nor this before the barrier below.
+    unsafe { gemm.pack(x, range, packed) };
+    part.wait();
+}
+
+/// Makes the memory of laid out vectors free for others; false if it holds these already. All parts must have written before any
+/// reads.
+pub(super) fn claim(part: &mut Part, contents: Contents) -> bool {
     let section = part.section();
     let last = part
         .kept
-        .get::<UntilBarrier<PackedX>>()
+        .get::<UntilBarrier<Contents>>()
         .get(section)
         .copied();
-    if last == Some(made_of) {
-        return;
+    if last == Some(contents) && contents != Contents::Experts {
+        return false;
     }
     if last.is_some() {
         // Another part may still read what the last product had.
         part.wait();
     }
-    // SAFETY: `level`: the gemm was chosen for the call's; `reach`: `Panels::tiles` compared the size; `own`: no part reads what
-    // the last product had any more, nor this before the barrier below.
-    unsafe { gemm.pack(part, cols, shape, x, packed) };
-    part.wait();
-    let packed: &mut UntilBarrier<PackedX> = part.kept.get();
-    packed.set(Some(made_of), section);
+    let kept: &mut UntilBarrier<Contents> = part.kept.get();
+    kept.set(Some(contents), section);
+    true
+}
+
+/// The outputs of a product: groups of rows of the weight, of which the parts take some at once.
+struct Outputs {
+    groups: usize,
+    at_once: usize,
+    pieces: Pieces,
+}
+
+impl Outputs {
+    /// As many at once as share a reading of x, if there are enough for all parts.
+    fn divide(part: &mut Part, gemm: Gemm, shape: &Shape) -> Outputs {
+        let groups = shape.n.div_ceil(gemm.group());
+        let at_once = (groups / part.count).clamp(1, gemm.groups_at_once(shape.m));
+        Outputs {
+            groups,
+            at_once,
+            pieces: part.divide(groups.div_ceil(at_once)),
+        }
+    }
+
+    /// The next groups for this part.
+    fn take(&mut self, part: &Part) -> Option<Range<usize>> {
+        let piece = part.take(&mut self.pieces)?;
+        Some(piece.start * self.at_once..self.groups.min(piece.end * self.at_once))
+    }
 }
 
 #[cfg(test)]
@@ -119,11 +158,9 @@ mod tests {
                     weight: WeightLayout::contiguous(dtype, 32, 256),
                 };
                 for exact in [false, true] {
-                    assert_eq!(packed_bytes(level, exact, &of(FEW)), 0, "{isa}, {dtype}");
-                    assert!(
-                        packed_bytes(level, exact, &of(FEW + 1)) > 0,
-                        "{isa}, {dtype}"
-                    );
+                    let bytes = |m| packed_bytes((level, exact), &of(m));
+                    assert_eq!(bytes(FEW), 0, "{isa}, {dtype}");
+                    assert!(bytes(FEW + 1) > 0, "{isa}, {dtype}");
                 }
             }
         }

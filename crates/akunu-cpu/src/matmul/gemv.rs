@@ -1,5 +1,7 @@
 //! Products with a few vectors, for each level of instructions.
 
+use std::ops::Range;
+
 use super::activation::Activations;
 #[cfg(target_arch = "aarch64")]
 use super::arm::neon;
@@ -16,10 +18,10 @@ type PanelGemv = unsafe fn(Quant, *const u8, usize, &[Activations]) -> Dots;
 /// Quantises activations for such panels.
 type Quantise = unsafe fn(&mut Activations, &[f32], Quant);
 
-/// A group of floating-point rows on its way to products.
+/// Rows of a group of floating-point rows on their way to products.
 struct RowsGemv<'a> {
     rows: &'a Rows<'a>,
-    at: usize,
+    at: (usize, Range<usize>),
     x: &'a [&'a [f32]],
 }
 
@@ -84,8 +86,8 @@ impl Gemv {
         unsafe { (self.panel)(quant, panel.as_ptr(), cells, x) }
     }
 
-    /// Products of the rows of group `at` with one to [`BATCH`] vectors.
-    pub fn rows(&self, rows: &Rows, at: usize, x: &[&[f32]]) -> Dots {
+    /// Products of some rows of a group, as [`Rows::dots`] takes them, with one to [`BATCH`] vectors.
+    pub fn rows(&self, rows: &Rows, at: (usize, Range<usize>), x: &[&[f32]]) -> Dots {
         simd::run(self.level, RowsGemv { rows, at, x })
     }
 }

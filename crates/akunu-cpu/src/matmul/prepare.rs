@@ -10,7 +10,8 @@ use akunu_kernels::weight::WeightLayout;
 use akunu_kernels::{KernelId, Plan};
 use akunu_program::{DeviceError, Slice};
 
-use super::experts::{is_of_experts, of_expert};
+use super::expert_stack::{is_of_experts, of_expert};
+use super::in_file::{InFile, Sizes};
 use super::select;
 use crate::isa::{Isa, Level};
 use crate::kernel::attention;
@@ -53,6 +54,30 @@ fn matrices(kernel: KernelId, at: usize, args: &Args) -> Vec<(usize, WeightLayou
     }
 }
 
+/// If a product is one of experts, how many of them a token uses, and of how many.
+fn used(kernel: KernelId, args: &Args) -> Option<[u32; 2]> {
+    is_of_experts(kernel).then(|| {
+        let params = Experts::of(args).params;
+        [params.n_used, params.n_experts.max(1)]
+    })
+}
+
+/// Bytes of the panels of weights.
+fn sizes(wanted: &[Wanted]) -> Sizes {
+    let mut sizes = Sizes::default();
+    for w in wanted {
+        let bytes = w.shape.bytes() as u64;
+        match w.used {
+            None => sizes.others += bytes,
+            Some([used, count]) => {
+                sizes.experts += bytes;
+                sizes.of_token += bytes * u64::from(used) / u64::from(count);
+            }
+        }
+    }
+    sizes
+}
+
 /// Bytes of the file that all parts together read between two times that they give pages back.
 const BYTES_AT_ONCE: usize = 16 << 20;
 
@@ -65,16 +90,19 @@ struct Wanted<'a> {
     first: usize,
     source: Source<'a>,
     shape: PackedShape,
+    /// If it is an expert's: how many experts a token uses, and of how many.
+    used: Option<[u32; 2]>,
 }
 
 impl Panels {
-    /// Lays out the weights of a plan's products that are not laid out yet, and makes room for tiles.
+    /// Lays out the weights of a plan's products that are not laid out yet, and makes room for tiles. Experts that do not fit into
+    /// `free` bytes of memory stay in the file, which [`Panels::in_file`] says from then on.
     pub fn prepare(
         &mut self,
         plan: &Plan,
         buffers: &Buffers,
         (level, exact): (Level, bool),
-        pool: &mut ThreadPool,
+        (pool, free): (&mut ThreadPool, Option<u64>),
     ) -> Result<(), DeviceError> {
         let mut wanted: Vec<Wanted> = Vec::new();
         let (mut tiles, mut sums) = (0, 0);
@@ -88,18 +116,22 @@ impl Panels {
             let args = row.args(dispatch.params.as_bytes(), &dispatch.constants);
             for &at in weight_bindings(dispatch.kernel, level.isa()) {
                 let slice = dispatch.bindings[at];
-                if !is_of_experts(dispatch.kernel) {
-                    let product = Product::of(&args);
-                    tiles = tiles.max(packed_bytes((level, exact), &product));
-                }
-                let known = self.find(slice).is_some() || wanted.iter().any(|w| w.weight == slice);
+                tiles = tiles.max(packed_bytes((level, exact), dispatch.kernel, &args));
+                let used = used(dispatch.kernel, &args);
+                let known = self.find(slice).is_some()
+                    || wanted.iter().any(|w| w.weight == slice)
+                    || used.is_some() && self.in_file.is_some();
                 if !known && !slice.buffer.writable {
                     let matrices = matrices(dispatch.kernel, at, &args).into_iter().zip(0..);
                     wanted.extend(matrices.filter_map(|(matrix, expert)| {
-                        Wanted::of((slice, expert), matrix, buffers)
+                        Wanted::of((slice, expert, used), matrix, buffers)
                     }));
                 }
             }
+        }
+        if let Some(in_file) = InFile::decide(sizes(&wanted), free) {
+            self.in_file = Some(in_file);
+            wanted.retain(|w| w.used.is_none());
         }
         self.lay_out(&wanted, buffers, pool)?;
         grow(&mut self.tiles, tiles, "tiles")?;
@@ -163,7 +195,7 @@ impl Panels {
 impl<'a> Wanted<'a> {
     /// A matrix that begins at a byte of a weight; `None` when it cannot be laid out in panels.
     fn of(
-        (weight, expert): (Slice, u32),
+        (weight, expert, used): (Slice, u32, Option<[u32; 2]>),
         (first, layout): (usize, WeightLayout),
         buffers: &'a Buffers,
     ) -> Option<Wanted<'a>> {
@@ -177,19 +209,21 @@ impl<'a> Wanted<'a> {
             first,
             source,
             shape,
+            used,
         })
     }
 }
 
 /// Bytes that x takes as a product lays it out.
-fn packed_bytes((level, exact): (Level, bool), product: &Product) -> usize {
+fn packed_bytes(level: (Level, bool), kernel: KernelId, args: &Args) -> usize {
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    {
-        super::gemm::packed_bytes(level, exact, product)
+    match is_of_experts(kernel) {
+        true => super::experts::packed_bytes(level, &Experts::of(args)),
+        false => super::gemm::packed_bytes(level, &Product::of(args)),
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     {
-        let _ = (level, exact, product);
+        let _ = (level, kernel, args);
         0
     }
 }

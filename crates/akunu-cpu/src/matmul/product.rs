@@ -10,6 +10,7 @@ use super::activation::Activations;
 use super::batch::BATCH;
 use super::float_gemv::Rows;
 use super::gemv::Gemv;
+use super::vectors::{Origin, Vectors};
 use super::weight::Weight;
 use crate::body::Body;
 use crate::call::Call;
@@ -23,38 +24,10 @@ use crate::place::Place;
 use crate::simd::Lanes;
 use crate::twin;
 
-/// The vectors of a product.
-#[derive(Clone, Copy)]
-struct Vectors<'a> {
-    numbers: &'a [f32],
-    /// How many there are, how long they are, and floats from one to the next.
-    shape: [usize; 3],
-}
-
-impl<'a> Vectors<'a> {
-    fn of(numbers: &'a [f32], product: &Product, stride: usize) -> Vectors<'a> {
-        Vectors {
-            numbers,
-            shape: [product.m as usize, product.k as usize, stride],
-        }
-    }
-
-    fn count(&self) -> usize {
-        self.shape[0]
-    }
-
-    fn get(&self, m: usize) -> &'a [f32] {
-        let [_, len, stride] = self.shape;
-        &self.numbers[m * stride..][..len]
-    }
-}
-
 /// What a thread's quantised activations were made of: q, k and v, or gate and up, have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Quantised {
-    /// The address of the first number.
-    first: usize,
-    shape: [usize; 3],
+    x: Origin,
     quant: Option<Quant>,
 }
 
@@ -87,11 +60,11 @@ pub(crate) fn product(call: &Call, part: &mut Part) {
         Some(numbers) => numbers,
         None => x.read(product.x_len()),
     };
+    let vectors = vectors(x, &product, product.lda as usize);
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    if super::gemm::run(call, part, (&weight, &product), x, y) {
+    if super::gemm::run(call, part, (&weight, &product), &vectors, y) {
         return;
     }
-    let vectors = Vectors::of(x, &product, product.lda as usize);
     let job = Job {
         gemv,
         weight,
@@ -99,8 +72,7 @@ pub(crate) fn product(call: &Call, part: &mut Part) {
         y,
     };
     let x_is = Quantised {
-        first: x.as_ptr().addr(),
-        shape: vectors.shape,
+        x: vectors.origin(),
         quant: job.weight.quant(),
     };
     job.multiply(vectors, Some(x_is), part);
@@ -137,9 +109,14 @@ impl<A: Activation> Body for Gated<A> {
             product,
             y,
         };
-        job.multiply(Vectors::of(&numbers, &product, k), None, part);
+        job.multiply(vectors(&numbers, &product, k), None, part);
         part.kept.get::<Inputs>().gated = numbers;
     }
+}
+
+/// The vectors of a product, `stride` floats apart.
+fn vectors<'a>(numbers: &'a [f32], product: &Product, stride: usize) -> Vectors<'a> {
+    Vectors::rows(numbers, product.m as usize, product.k as usize, stride)
 }
 
 /// A product of a few vectors.
@@ -154,11 +131,12 @@ impl Job<'_> {
     /// Multiplies the vectors with the weight's rows, a piece of them at a time; `x_is` names vectors that other
     /// products may have too.
     fn multiply(&self, x: Vectors, x_is: Option<Quantised>, part: &mut Part) {
-        let mut pieces = part.divide(self.weight.groups());
+        let in_group = self.pieces_of_group(part.count);
+        let mut pieces = part.divide(self.weight.groups() * in_group);
         match self.weight {
             Weight::Rows(rows) => {
                 while let Some(range) = part.take(&mut pieces) {
-                    self.multiply_rows(&rows, x, range);
+                    self.multiply_rows(&rows, x, range, in_group);
                 }
             }
             Weight::Panels(matrix) => {
@@ -176,6 +154,14 @@ impl Job<'_> {
         }
     }
 
+    /// The pieces that a group of rows is taken in: quarters, if there are too few groups for all parts, as in a router.
+    fn pieces_of_group(&self, n_parts: usize) -> usize {
+        match self.weight {
+            Weight::Rows(rows) if rows.groups() < 4 * n_parts => 4,
+            _ => 1,
+        }
+    }
+
     fn quantise(&self, matrix: &PackedMatrix, x: Vectors, activations: &mut Vec<Activations>) {
         if activations.len() < x.count() {
             activations.resize_with(x.count(), Default::default);
@@ -190,27 +176,35 @@ impl Job<'_> {
         for at in range {
             for (batch, x) in x.chunks(BATCH).enumerate() {
                 let dots = self.gemv.panel(quant, matrix.panel(at), cells, x);
-                self.store(&dots[..x.len()], batch * BATCH, at);
+                self.store(&dots[..x.len()], batch * BATCH, (at, 0..ROWS));
             }
         }
     }
 
-    fn multiply_rows(&self, rows: &Rows, x: Vectors, range: Range<usize>) {
-        for at in range {
+    fn multiply_rows(&self, rows: &Rows, x: Vectors, range: Range<usize>, in_group: usize) {
+        for piece in range {
+            let (at, quarter) = (piece / in_group, piece % in_group);
+            let len = ROWS / in_group;
+            let within = quarter * len..(quarter + 1) * len;
+            if ROWS * at + within.start >= self.product.n as usize {
+                // The last group has fewer rows.
+                continue;
+            }
             for first in (0..x.count()).step_by(BATCH) {
                 let n = BATCH.min(x.count() - first);
                 let mut batch = [&[][..]; BATCH];
                 for (m, vector) in batch[..n].iter_mut().enumerate() {
                     *vector = x.get(first + m);
                 }
-                let dots = self.gemv.rows(rows, at, &batch[..n]);
+                let at = (at, within.clone());
+                let dots = self.gemv.rows(rows, at.clone(), &batch[..n]);
                 self.store(&dots[..n], first, at);
             }
         }
     }
 
-    /// `y = alpha dots + beta y` for the vectors from `first` on and the outputs of group `at`.
-    fn store(&self, dots: &[[f32; ROWS]], first: usize, at: usize) {
+    /// `y = alpha dots + beta y` for the vectors from `first` on and outputs `within` of group `at`.
+    fn store(&self, dots: &[[f32; ROWS]], first: usize, (at, within): (usize, Range<usize>)) {
         let Product {
             n,
             ldc,
@@ -218,12 +212,13 @@ impl Job<'_> {
             beta,
             ..
         } = self.product;
-        let n = ROWS.min(n as usize - ROWS * at);
+        let from = ROWS * at + within.start;
+        let n = within.len().min(n as usize - from);
         for (m, dots) in dots.iter().enumerate() {
-            let start = (first + m) * ldc as usize + ROWS * at;
-            // SAFETY: `own`: the outputs of a group belong to the part that multiplies it.
+            let start = (first + m) * ldc as usize + from;
+            // SAFETY: `own`: the outputs of a piece belong to the part that multiplies it.
             let y = unsafe { self.y.write::<f32>(start, n) };
-            for (y, dot) in y.iter_mut().zip(dots) {
+            for (y, dot) in y.iter_mut().zip(&dots[within.clone()]) {
                 *y = match beta {
                     0.0 => alpha * dot,
                     beta => alpha * dot + beta * *y,

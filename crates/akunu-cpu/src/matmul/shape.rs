@@ -7,8 +7,6 @@ pub struct Shape {
     pub m: usize,
     /// Outputs.
     pub n: usize,
-    /// Floats between vectors of x.
-    pub lda: usize,
     /// Floats between vectors of y.
     pub ldc: usize,
     /// Factor of the product.

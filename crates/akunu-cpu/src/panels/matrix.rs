@@ -48,6 +48,11 @@ impl PackedShape {
         })
     }
 
+    /// Bytes of so many panels.
+    pub fn bytes_of(&self, n_panels: usize) -> usize {
+        n_panels * self.panel_bytes
+    }
+
     /// How many panels there are.
     pub fn count(&self) -> usize {
         self.rows.div_ceil(ROWS)
@@ -59,12 +64,14 @@ impl PackedShape {
     }
 }
 
-/// All panels of a weight matrix, one after the other, in pages that it shares with other matrices.
+/// Panels of a weight matrix, one after the other, in pages that it may share with other matrices.
 pub struct PackedMatrix {
     /// Its shape.
     pub shape: PackedShape,
     pages: Arc<Pages>,
     first: usize,
+    /// Panels before the first that is there.
+    skipped: usize,
 }
 
 impl PackedMatrix {
@@ -74,13 +81,35 @@ impl PackedMatrix {
             shape,
             pages,
             first,
+            skipped: 0,
         }
+    }
+
+    /// Panels `range` of a matrix, laid out in pages that nobody else has; `None` where they do not fit.
+    pub fn some(
+        (source, shape): (&Source, PackedShape),
+        range: Range<usize>,
+        pages: &mut Arc<Pages>,
+    ) -> Option<PackedMatrix> {
+        let bytes = range.len() * shape.panel_bytes;
+        let own = Arc::get_mut(pages)?.bytes_mut().get_mut(..bytes)?;
+        own.fill(0);
+        let panels = own.chunks_exact_mut(shape.panel_bytes);
+        for (at, panel) in range.clone().zip(panels) {
+            pack(source, at, panel);
+        }
+        Some(PackedMatrix {
+            shape,
+            pages: Arc::clone(pages),
+            first: 0,
+            skipped: range.start,
+        })
     }
 
     /// Panel `at`.
     pub fn panel(&self, at: usize) -> &[u8] {
         let bytes = self.shape.panel_bytes;
-        &self.pages.bytes()[self.first + at * bytes..][..bytes]
+        &self.pages.bytes()[self.first + (at - self.skipped) * bytes..][..bytes]
     }
 
     /// Lays panels `range` out, which must be zeros.
@@ -91,7 +120,10 @@ impl PackedMatrix {
         let bytes = self.shape.panel_bytes;
         for at in range {
             // SAFETY: passes on `own`.
-            let out = unsafe { self.pages.part(self.first + at * bytes, bytes) };
+            let out = unsafe {
+                self.pages
+                    .part(self.first + (at - self.skipped) * bytes, bytes)
+            };
             pack(source, at, out);
         }
     }

@@ -44,6 +44,13 @@ pub(crate) fn silu<L: Lanes>(x: L) -> L {
     x.div(exp(negative).add(L::splat(1.0)))
 }
 
+/// `1 / (1 + exp(-x))`.
+#[inline(always)]
+pub(crate) fn sigmoid<L: Lanes>(x: L) -> L {
+    let (zero, one) = (L::splat(0.0), L::splat(1.0));
+    one.div(exp(zero.sub(x)).add(one))
+}
+
 /// The tanh form of GELU.
 #[inline(always)]
 pub(crate) fn gelu<L: Lanes>(x: L) -> L {

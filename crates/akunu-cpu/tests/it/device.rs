@@ -248,6 +248,7 @@ impl Decoder {
                     pairing: Pairing::Interleaved,
                     theta: 1e4,
                     freq_scale: 1.0,
+                    turned_dim: HEADS.head_dim,
                     divisors: divisors.into(),
                 },
                 centre: None,

@@ -2,6 +2,8 @@
 
 mod cache;
 mod device;
+mod experts;
 mod numbers;
 mod rows;
+mod states;
 mod table;

@@ -17,12 +17,20 @@ use akunu_types::DType;
 const GUARD: [u8; 256] = [0xA5; 256];
 
 /// A device, and whether it was asked to be exact.
-struct Tested {
-    device: CpuDevice,
+pub struct Tested {
+    pub device: CpuDevice,
     exact: bool,
 }
 
-fn device(isa: Isa, threads: usize, exact: bool) -> Tested {
+impl Tested {
+    /// A device that is not exact.
+    pub fn of(device: CpuDevice) -> Tested {
+        let exact = false;
+        Tested { device, exact }
+    }
+}
+
+pub fn device(isa: Isa, threads: usize, exact: bool) -> Tested {
     let options = CpuOptions {
         threads: Some(threads),
         isa: Some(isa),
@@ -35,7 +43,7 @@ fn device(isa: Isa, threads: usize, exact: bool) -> Tested {
 
 /// Every level with one, two and three threads. Without vector instructions one thread runs the twin while the others wait:
 /// three threads show that.
-fn all_devices() -> Vec<Tested> {
+pub fn all_devices() -> Vec<Tested> {
     fn threads(isa: Isa) -> &'static [usize] {
         match isa {
             Isa::Scalar => &[3],
@@ -55,7 +63,7 @@ fn vector_devices(exact: bool) -> Vec<Tested> {
 }
 
 /// Runs a case and returns what each binding holds afterwards, with its guard bytes.
-fn run(device: &mut CpuDevice, kernel: KernelId, case: &Case) -> Vec<Vec<u8>> {
+pub fn run(device: &mut CpuDevice, kernel: KernelId, case: &Case) -> Vec<Vec<u8>> {
     let row = kernel.row();
     let mut buffers: Vec<Buffer> = Vec::new();
     for (data, binding) in case.data.iter().zip(row.bindings) {
@@ -158,23 +166,29 @@ fn check(mut devices: Vec<Tested>, of_interest: impl Fn(&KernelRow) -> bool) {
         }
         for case in (row.cases)(row.dtype) {
             n_cases += 1;
-            let expected = case.expected(&row);
-            for tested in &mut devices {
-                let found = run(&mut tested.device, kernel, &case);
-                let rounding = error_of_rounding(&row, tested, &expected);
-                let case = Case {
-                    nmse: case.nmse.max(rounding),
-                    ..case.clone()
-                };
-                if let Some(fault) = fault(&row, &case, &expected, &found) {
-                    let (isa, threads) = (tested.device.isa(), tested.device.threads());
-                    let name = row.name();
-                    panic!("{name} on {threads} × {isa}, {}: {fault}", case.label);
-                }
-            }
+            check_case(&mut devices, kernel, &case);
         }
     }
     assert!(n_cases > 0, "no kernel was of interest");
+}
+
+/// Compares what each device computes with what the twin does.
+pub fn check_case(devices: &mut [Tested], kernel: KernelId, case: &Case) {
+    let row = kernel.row();
+    let expected = case.expected(&row);
+    for tested in devices {
+        let found = run(&mut tested.device, kernel, case);
+        let rounding = error_of_rounding(&row, tested, &expected);
+        let case = Case {
+            nmse: case.nmse.max(rounding),
+            ..case.clone()
+        };
+        if let Some(fault) = fault(&row, &case, &expected, &found) {
+            let (isa, threads) = (tested.device.isa(), tested.device.threads());
+            let name = row.name();
+            panic!("{name} on {threads} × {isa}, {}: {fault}", case.label);
+        }
+    }
 }
 
 /// The families of products.

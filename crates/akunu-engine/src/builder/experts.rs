@@ -4,8 +4,8 @@
 //! ids, w = route(Wrouter x);   y += Σ w[i] * Wdown[i] (act(Wgate[i] x) * Wup[i] x);   y += shared expert of x
 //! ```
 
-use akunu_arch::{ExpertLinear, Experts, Gating, Router, SharedExpert};
-use akunu_program::{self as program, ExpertMatrix, Op, Routing, Slice, op};
+use akunu_arch::{ExpertLinear, Experts, Gating, Router, SharedExpert, SharedWeight};
+use akunu_program::{self as program, ExpertMatrix, Op, Routing, Slice, Weights, op};
 
 use super::{Builder, Of, RouterFault, Sum, gate_function};
 use crate::weights::Weight;
@@ -51,8 +51,7 @@ impl Builder<'_> {
         }));
         self.ops.push(Op::Weigh(op::Weigh {
             x: results,
-            weights,
-            sigmoid: false,
+            weights: Weights::Numbers(weights),
             n_used: used,
             width: dim,
             to: sum.to,
@@ -69,17 +68,22 @@ impl Builder<'_> {
     fn shared_expert(&mut self, shared: &SharedExpert<Weight, Slice>, x: Slice, to: Slice) {
         let [activated, _gate, _up] = self.gate(&shared.ffn, x);
         let down = Of::all(activated.slice(), "shared down");
-        let Some(gate) = &shared.gate else {
-            let added = Of { add: true, ..down };
-            return self.products(added, &[(&shared.ffn.down, to)]);
+        let [logit, result] = [1, self.dim].map(|width| self.scratch.take(width));
+        let weights = match &shared.weight {
+            SharedWeight::Number(1.0) => {
+                let added = Of { add: true, ..down };
+                return self.products(added, &[(&shared.ffn.down, to)]);
+            }
+            SharedWeight::Number(number) => Weights::One(*number),
+            SharedWeight::Gate(gate) => {
+                self.products(Of::all(x, "shared gate"), &[(gate, logit.slice())]);
+                Weights::Sigmoids(logit.slice())
+            }
         };
-        let [weight, result] = [1, self.dim].map(|width| self.scratch.take(width));
-        self.products(Of::all(x, "shared gate"), &[(gate, weight.slice())]);
         self.products(down, &[(&shared.ffn.down, result.slice())]);
         self.ops.push(Op::Weigh(op::Weigh {
             x: result.slice(),
-            weights: weight.slice(),
-            sigmoid: true,
+            weights,
             n_used: 1,
             width: self.dim,
             to,

@@ -11,7 +11,7 @@ use akunu_program::{
     Windows, op,
 };
 
-use super::{Builder, LayerMemory, Of, SeenKeys};
+use super::{AttentionMemory, Builder, LayerMemory, MixerMemory, Of, SeenKeys};
 use crate::weights::Weight;
 
 /// The signal around the convolutions: a step of zeros, the steps of a window, and zeros.
@@ -74,9 +74,11 @@ impl Builder<'_> {
         self.convolutions(encoder, signal);
         for layer in &encoder.layers {
             let memory = LayerMemory {
-                // Nothing turns.
-                divisors: signal.signal.into(),
-                keys: SeenKeys::Text { distances: None },
+                mixer: MixerMemory::Attention(AttentionMemory {
+                    // Nothing turns.
+                    divisors: signal.signal.into(),
+                    keys: SeenKeys::Text { distances: None },
+                }),
                 cross: None,
                 router: None,
             };

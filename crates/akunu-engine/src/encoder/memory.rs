@@ -5,7 +5,9 @@ use akunu_program::{Buffer, Device, Slice, StepMemory};
 
 use super::file::EncoderFile;
 use crate::buffers::{Buffers, Made};
-use crate::builder::{self, Builder, LayerMemory, Scratch, SeenKeys, TextPlaces};
+use crate::builder::{
+    self, AttentionMemory, Builder, LayerMemory, MixerMemory, Scratch, SeenKeys, TextPlaces,
+};
 use crate::error::EngineError;
 
 /// Everything that the programs of an encoder read and write, besides the weights.
@@ -93,11 +95,11 @@ impl Memory {
             divisors,
             zeros,
         };
-        for (attention, memory) in config.attention().zip(layers(file, divisors)) {
-            let place = memory.divisors;
-            let divisors = builder::divisors(attention, &[]);
-            let bytes = bytemuck::cast_slice(&divisors);
-            buffers.device.write(place.buffer, place.offset, bytes)?;
+        for (attention, at) in config.attention().zip(0..) {
+            let values = builder::divisors(attention, &[]);
+            let offset = at * size_of::<f32>() * DIVISORS as usize;
+            let bytes = bytemuck::cast_slice(&values);
+            buffers.device.write(divisors, offset, bytes)?;
         }
         Ok(memory)
     }
@@ -108,13 +110,15 @@ fn layers(file: &EncoderFile, divisors: Buffer) -> Vec<LayerMemory> {
     let stride = size_of::<f32>() * DIVISORS as usize;
     let layers = 0..file.config.layers.len();
     let memory = layers.map(|at| LayerMemory {
-        divisors: Slice {
-            buffer: divisors,
-            offset: at * stride,
-        },
-        keys: SeenKeys::Text {
-            distances: file.distance_bias,
-        },
+        mixer: MixerMemory::Attention(AttentionMemory {
+            divisors: Slice {
+                buffer: divisors,
+                offset: at * stride,
+            },
+            keys: SeenKeys::Text {
+                distances: file.distance_bias,
+            },
+        }),
         cross: None,
         router: None,
     });

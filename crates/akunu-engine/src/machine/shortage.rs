@@ -3,7 +3,7 @@
 use super::part::{Outcome, Part};
 use super::rows::Role;
 use crate::error::EngineError;
-use crate::runtime::Runtime;
+use crate::runtime::{RUN_STATES, Runtime};
 
 /// Pages for what each part does.
 pub(super) fn reserve_all(
@@ -13,13 +13,14 @@ pub(super) fn reserve_all(
     n: u32,
 ) -> Result<(), EngineError> {
     for (part, role) in parts.iter_mut().zip(roles) {
-        let more = match *role {
+        let (more, states) = match *role {
             Role::Idle => continue,
-            Role::Single => part.n_rows() - 1 + n as usize,
-            Role::Reader(rows) => rows,
+            Role::Single => (part.n_rows() - 1 + n as usize, 1 + part.n_guesses()),
+            Role::Reader(rows) => (rows, RUN_STATES),
         };
         let sequence = &mut part.session.sequence;
         runtime.reserve(sequence, sequence.cached + more)?;
+        runtime.reserve_states(sequence, states)?;
     }
     Ok(())
 }

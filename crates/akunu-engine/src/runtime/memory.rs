@@ -1,14 +1,16 @@
 //! The buffers of a runtime.
 
 use akunu_arch::{Attention, Model, Output, Rope};
+use akunu_program::op::StatePool;
 use akunu_program::{
-    Buffer, Device, LayerCache, Masks, Op, PageMap, ScoreMemory, Slice, StepMemory,
+    Buffer, Device, LayerCache, Masks, Op, PageMap, RowTable, ScoreMemory, Slice, StepMemory,
 };
 
 use super::sizes::{MAX_CHAIN, PAGE, PAGE_SHIFT, cache_bytes};
 use crate::buffers::Buffers;
 use crate::builder::{
-    Builder, LayerMemory, Lists, Outputs, RouterFault, Scratch, SeenKeys, divisors,
+    AttentionMemory, Builder, LayerMemory, LayerStates, Lists, MixerMemory, Outputs, RouterFault,
+    Scratch, SeenKeys, divisors,
 };
 use crate::error::EngineError;
 use crate::loaded::Loaded;
@@ -36,13 +38,17 @@ pub(super) struct Memory {
     pub maps: Vec<PageMap>,
     /// Keys and values of each layer.
     pub caches: Vec<LayerCache>,
-    /// RoPE divisors of each layer, (head_dim / 2); layers of one kind share them.
+    /// The states of each layer that has some.
+    pub states: Vec<LayerStates>,
+    /// RoPE divisors of each layer with attention, (head_dim / 2); layers of one kind share them.
     pub divisors: Vec<Slice>,
     divisor_buffers: Vec<Buffer>,
     /// Mean subtracted from each layer's keys, (n_kv_heads, head_dim); none where they are stored as they are.
     pub centres: Vec<Option<Buffer>>,
     /// Where routers report that their logits are not finite: a layer, counted from 1, or 0.
     pub fault: Buffer,
+    /// The bias of layer norms that have none, (dim).
+    zeros: Buffer,
 }
 
 /// The kinds of layers: their windows, each once.
@@ -86,8 +92,10 @@ impl Memory {
             let (divisors, divisor_buffers) = make.divisors(config, &model.rope_freqs)?;
             let centres = make.centres(&model.key_centres)?;
             let fault = make.words(1, 1, "fault of a router")?;
-            let layers = layer_memory(&caches, &divisors, &centres, fault);
-            let scratch_row = row_bytes(model, &layers);
+            let zeros = make.floats(&vec![0.0; config.dim as usize], "zeros")?;
+            let states = make.states(config, 0)?;
+            let layers = layer_memory(config, &caches, &divisors, &centres, (&states, fault));
+            let scratch_row = row_bytes(model, &layers, zeros);
             Ok(Memory {
                 step: make.seated_step(seats, rows)?,
                 lists: make.lists(config, seats)?,
@@ -96,10 +104,12 @@ impl Memory {
                 outputs: make.outputs(config, 1, false)?,
                 maps,
                 caches,
+                states,
                 divisors,
                 divisor_buffers,
                 centres,
                 fault,
+                zeros,
             })
         })
     }
@@ -107,12 +117,55 @@ impl Memory {
     /// A builder of programs that use this memory.
     pub fn builder(&self, model: &Loaded) -> Builder<'_> {
         let scratch = Scratch::new(self.scratch, self.step.row_capacity);
-        Builder::new(scratch, model.config.dim)
+        Builder::new(scratch, model.config.dim).with_zeros(self.zeros.into())
     }
 
     /// The memory of each layer.
-    pub fn layers(&self) -> Vec<LayerMemory> {
-        layer_memory(&self.caches, &self.divisors, &self.centres, self.fault)
+    pub fn layers(&self, config: &Model) -> Vec<LayerMemory> {
+        let rest = (&self.states[..], self.fault);
+        layer_memory(config, &self.caches, &self.divisors, &self.centres, rest)
+    }
+
+    /// A table of rows without rows and pages.
+    pub fn table(&self) -> RowTable {
+        let n_blocks = self.states.first().map_or(0, |layer| layer.inputs.n_blocks);
+        RowTable::new(self.step, &self.maps).with_states(n_blocks)
+    }
+
+    /// Makes room for more blocks of states; those that are there keep what they hold.
+    pub fn grow_states(
+        &mut self,
+        config: &Model,
+        n_blocks: u32,
+        device: &mut dyn Device,
+    ) -> Result<(), EngineError> {
+        let states = make(device, |make| make.states(config, n_blocks))?;
+        let before = std::mem::replace(&mut self.states, states);
+        let before = before.iter().flat_map(LayerStates::pools);
+        let after = self.states.iter().flat_map(LayerStates::pools);
+        for (from, to) in before.zip(after) {
+            if from.blocks.len > 0 {
+                device.copy(from.blocks.into(), to.blocks.into(), from.blocks.len)?;
+            }
+            device.release(from.blocks);
+        }
+        Ok(())
+    }
+
+    /// Where the states of a block lie, layer by layer.
+    pub fn state_places(&self, config: &Model, block: u32) -> Vec<StatePlace> {
+        let sizes = config.states().flat_map(|size| [size.inputs, size.memory]);
+        let pools = self.states.iter().flat_map(LayerStates::pools);
+        let places = pools.zip(sizes).filter(|(_, numbers)| *numbers > 0);
+        let place = |(pool, numbers): (StatePool, u32)| {
+            let bytes = size_of::<f32>() * numbers as usize;
+            StatePlace {
+                buffer: pool.blocks,
+                offset: block as usize * bytes,
+                bytes,
+            }
+        };
+        places.map(place).collect()
     }
 
     /// Bytes of the scratch memory and of the outputs for as many rows.
@@ -259,7 +312,9 @@ impl Memory {
     /// Bytes of the buffers that every session uses.
     pub fn shared_bytes(&self) -> u64 {
         let caches = self.caches.iter().flat_map(|cache| [cache.k, cache.v]);
+        let states = self.states.iter().flat_map(LayerStates::pools);
         caches
+            .chain(states.map(|pool| pool.blocks))
             .chain([self.scratch])
             .map(|buffer| buffer.len as u64)
             .sum()
@@ -274,9 +329,12 @@ impl Memory {
             self.caches.iter().flat_map(|cache| [cache.k, cache.v]),
             device,
         );
+        let states = self.states.iter().flat_map(LayerStates::pools);
+        release(states.map(|pool| pool.blocks), device);
         release(self.divisor_buffers.iter().copied(), device);
         release(self.centres.iter().flatten().copied(), device);
         device.release(self.fault);
+        device.release(self.zeros);
     }
 
     fn set_maps(&mut self, config: &Model, maps: Vec<PageMap>, device: &mut dyn Device) {
@@ -304,33 +362,57 @@ impl Memory {
     }
 }
 
+/// Where a part of a state lies.
+pub(super) struct StatePlace {
+    pub buffer: Buffer,
+    pub offset: usize,
+    pub bytes: usize,
+}
+
 /// The memory of each layer, of these buffers.
 fn layer_memory(
+    config: &Model,
     caches: &[LayerCache],
     divisors: &[Slice],
     centres: &[Option<Buffer>],
-    fault: Buffer,
+    (states, fault): (&[LayerStates], Buffer),
 ) -> Vec<LayerMemory> {
-    let layers = caches.iter().zip(divisors).zip(centres).zip(0..);
-    let memory = layers.map(|(((&cache, &divisors), centre), layer)| LayerMemory {
-        divisors,
-        keys: SeenKeys::Pages {
-            cache,
-            centre: centre.map(Slice::from),
-        },
-        cross: None,
-        router: Some(RouterFault {
-            layer,
-            place: fault.into(),
-        }),
+    let attention = caches.iter().zip(divisors).zip(centres);
+    let mut attention = attention.map(|((&cache, &divisors), centre)| {
+        let centre = centre.map(Slice::from);
+        MixerMemory::Attention(AttentionMemory {
+            divisors,
+            keys: SeenKeys::Pages { cache, centre },
+        })
+    });
+    let mut states = states.iter().copied().map(MixerMemory::States);
+    let layers = config.layers.iter().zip(0..);
+    let memory = layers.map(|(described, layer)| {
+        let found = match described.mixer.state() {
+            Some(_) => states.next(),
+            None => attention.next(),
+        };
+        let Some(mixer) = found else {
+            unreachable!("every layer has its memory");
+        };
+        LayerMemory {
+            mixer,
+            cross: None,
+            router: Some(RouterFault {
+                layer,
+                place: fault.into(),
+            }),
+        }
     });
     memory.collect()
 }
 
 /// Bytes of scratch memory that a row takes.
-fn row_bytes(model: &Loaded, layers: &[LayerMemory]) -> usize {
+fn row_bytes(model: &Loaded, layers: &[LayerMemory], zeros: Buffer) -> usize {
     let scratch = Scratch::measure();
-    Builder::new(scratch.clone(), model.config.dim).layers(&model.weights, layers);
+    Builder::new(scratch.clone(), model.config.dim)
+        .with_zeros(zeros.into())
+        .layers(&model.weights, layers);
     scratch.row_bytes()
 }
 
@@ -441,6 +523,22 @@ impl Buffers<'_> {
             v: self.bytes(bytes, "values")?,
             pages,
         })
+    }
+
+    /// The states of each layer that has some, in as many blocks.
+    fn states(&mut self, config: &Model, n_blocks: u32) -> Result<Vec<LayerStates>, EngineError> {
+        let mut pool = |numbers: u32, label: &str| -> Result<StatePool, EngineError> {
+            let bytes = size_of::<f32>() * numbers as usize * n_blocks as usize;
+            let blocks = self.bytes(bytes, label)?;
+            Ok(StatePool { blocks, n_blocks })
+        };
+        let layers = config.states().map(|size| {
+            Ok(LayerStates {
+                inputs: pool(size.inputs, "inputs of convolutions")?,
+                memory: pool(size.memory, "states")?,
+            })
+        });
+        layers.collect()
     }
 
     fn centres(

@@ -160,6 +160,7 @@ impl Runtime {
         sequence.tokens.truncate(before);
         sequence.tokens.extend_from_slice(tokens);
         sequence.cached = sequence.tokens.len();
+        self.settle_states(sequence);
         let full = before / PAGE..sequence.cached.min(sequence.pure) / PAGE;
         for index in full {
             let name = sequence.name(index, PAGE);
@@ -198,6 +199,7 @@ impl Runtime {
             return;
         }
         sequence.forget_after(len, PAGE);
+        self.cut_to_state(sequence);
         self.drop_pages_after(sequence);
     }
 
@@ -215,13 +217,15 @@ impl Runtime {
     /// Gives back all pages.
     pub fn free(&mut self, sequence: &mut Sequence) {
         sequence.cached = 0;
+        self.free_states(sequence);
         self.drop_pages_after(sequence);
         self.leave_seat(sequence);
     }
 
-    /// The most of the first `len` tokens from which the sequence can go on: `len`, or 0 if a window has lost what it
-    /// would see there.
+    /// The most of the first `len` tokens from which the sequence can go on: `len`, or where there is a state before it; 0 if a
+    /// window has lost what it would see there.
     pub fn returnable(&mut self, sequence: &mut Sequence, len: usize) -> usize {
+        let len = self.last_state(sequence, len);
         if len < sequence.floor {
             return 0;
         }
@@ -233,6 +237,7 @@ impl Runtime {
                 }
             }
         }
+        self.adopt_state(sequence, len);
         len
     }
 
@@ -268,6 +273,7 @@ impl Runtime {
         while (end + 1) * PAGE <= most && self.is_kept(sequence, end) {
             end += 1;
         }
+        let end = self.last_state(sequence, end * PAGE) / PAGE;
         let len = (end * PAGE).max(before);
         let mut reached = before;
         if len > before {
@@ -280,6 +286,7 @@ impl Runtime {
             });
             if all {
                 reached = len;
+                self.adopt_state(sequence, len);
             }
         }
         sequence.tokens.truncate(reached);
@@ -325,13 +332,16 @@ impl Runtime {
         for (pool, pages) in self.pools.iter_mut().zip(&fork.pages) {
             pages.iter().flatten().for_each(|&page| pool.share(page));
         }
+        self.fork_states(sequence, &mut fork);
+        self.drop_pages_after(&mut fork);
         fork
     }
 
-    /// Whether every slot from the first on still has its page: no window has given any back.
+    /// Whether every slot from the first on still has its page, and tokens can be dropped: no window has given any back, and no
+    /// state remembers them.
     pub fn is_whole(&self, sequence: &Sequence) -> bool {
         let n = sequence.cached.div_ceil(PAGE);
         let all = |pages: &Vec<Option<u32>>| pages.iter().take(n).flatten().count() == n;
-        sequence.floor == 0 && sequence.pages.iter().all(all)
+        !self.has_states() && sequence.floor == 0 && sequence.pages.iter().all(all)
     }
 }

@@ -58,7 +58,7 @@ impl Runtime {
         let model = &self.model.weights;
         let (outputs, lists) = (&self.memory.outputs, &self.memory.lists);
         if kind.runs_layers() {
-            builder.layers(model, &self.memory.layers());
+            builder.layers(model, &self.memory.layers(&self.model.config));
         }
         let [h, x] = [outputs.h, outputs.x].map(Slice::from);
         if kind.normalises() {

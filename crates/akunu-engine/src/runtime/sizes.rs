@@ -22,6 +22,9 @@ pub(crate) const MAX_CHAIN: u32 = 64;
 /// Positions behind a window that are kept, so that a chain can be rolled back.
 pub(super) const WINDOW_SLACK: usize = 2 * MAX_CHAIN as usize;
 
+/// States of a sequence: one that it can come back to, one that grows, and one that is written next.
+const STATES_OF_SEQUENCE: u64 = 3;
+
 /// Pages for one sequence of `context` tokens that is read in pieces of `chunk`, in a layer with this window.
 pub(super) fn sequence_pages(window: Option<u32>, context: usize, chunk: usize) -> u32 {
     let slots = window.map_or(context, |window| {
@@ -42,5 +45,5 @@ pub(crate) fn sequence_bytes(config: &Model, format: KvFormat, context: u32, chu
         let pages = sequence_pages(attention.window, context as usize, chunk as usize);
         2 * cache_bytes(attention, format, pages) as u64
     });
-    layers.sum()
+    layers.sum::<u64>() + STATES_OF_SEQUENCE * config.state_bytes()
 }

@@ -39,6 +39,8 @@ pub(crate) struct Runtime {
     pub(super) memory: Memory,
     pub(super) table: RowTable,
     pub(super) pools: Vec<Pool>,
+    /// The blocks of states.
+    pub(super) states: Pool,
     pub(super) seats: Vec<Seat>,
     pub(super) programs: Programs,
     /// Maximum number of positions of a pool, if it is limited.
@@ -71,7 +73,8 @@ impl Runtime {
     pub fn new(model: Arc<Loaded>, mut device: Box<dyn Device>) -> Result<Runtime, EngineError> {
         let memory = Memory::allocate(&model, FIRST_SEATS, DEFAULT_ROWS, device.as_mut())?;
         Ok(Runtime {
-            table: RowTable::new(memory.step, &memory.maps),
+            table: memory.table(),
+            states: Pool::new(0),
             pools: memory.maps.iter().map(|_| Pool::new(0)).collect(),
             seats: vec![Seat::default(); FIRST_SEATS as usize],
             programs: Programs::default(),
@@ -124,9 +127,10 @@ impl Runtime {
         self.max_positions = Some(positions);
     }
 
-    /// Pages that some sequence owns, of all kinds.
+    /// Pages that some sequence owns, of all kinds, and blocks of states.
     pub fn n_owned_pages(&self) -> u32 {
-        self.pools.iter().map(Pool::n_owned).sum()
+        let pools = self.pools.iter().chain([&self.states]);
+        pools.map(Pool::n_owned).sum()
     }
 
     /// Bytes of the buffers that all sessions share.
@@ -195,7 +199,7 @@ impl Runtime {
     /// The tables have been made anew, or nobody knows what is in them: whoever steps sits down again.
     pub(super) fn forget_seats(&mut self) {
         self.programs.unload_all(self.device.as_mut());
-        self.table = RowTable::new(self.memory.step, &self.memory.maps);
+        self.table = self.memory.table();
         self.seats.fill(Seat::default());
         self.logits_of = None;
         self.step += 1;

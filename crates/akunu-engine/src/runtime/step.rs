@@ -1,6 +1,5 @@
 //! Steps: rows are put together, checked and submitted.
 
-use akunu_arch::Mixer;
 use akunu_program::{Choose, DeviceError, Program, Ticket};
 use akunu_types::params::Row;
 
@@ -8,6 +7,7 @@ use super::host::StepMasks;
 use super::kind::Kind;
 use super::sizes::cache_bytes;
 use super::state::{Runtime, Seat};
+use super::states::RUN_STATES;
 use crate::adapter::Adapters;
 use crate::builder::{Keys, shift};
 use crate::cancel::CancelFlag;
@@ -187,12 +187,15 @@ impl Runtime {
             // Guesses among them may be wrong.
             sequence.known = sequence.known.max(first + 1);
         }
+        let states = self.next_states(sequence, pending.len(), guesses)?;
         let first_output = self.n_outputs();
         for (at, &token) in tokens.iter().enumerate() {
             let slot = (first + at) as u32;
             let guess = at.checked_sub(pending.len());
             let hidden = guess.zip(guesses).map_or(0, |(at, tree)| tree.hidden(at));
-            let row = Row::in_tree(sequence.seat, slot, hidden).alone();
+            let [from, to] = states[at];
+            let row = Row::in_tree(sequence.seat, slot, hidden).with_states(from, to);
+            let row = row.alone();
             if at + 1 < pending.len() {
                 self.table.push_silent(row, token);
             } else {
@@ -206,11 +209,12 @@ impl Runtime {
     /// are the tokens that follow those.
     pub fn keep_branch(
         &mut self,
-        sequence: &Sequence,
+        sequence: &mut Sequence,
         n_pending: usize,
         path: &[usize],
         chosen: &[u32],
     ) -> Result<(), EngineError> {
+        self.keep_right_states(sequence, path);
         let base = sequence.cached + n_pending;
         let nodes: Vec<(usize, usize)> = path.iter().copied().enumerate().collect();
         let mut has_moved = false;
@@ -235,8 +239,11 @@ impl Runtime {
         let first = sequence.cached;
         self.write_history(sequence.seat, first, tokens)?;
         sequence.known = first + tokens.len();
-        for (position, &token) in (first as u32..).zip(tokens) {
-            self.table.push_run(Row::at(sequence.seat, position), token);
+        let states = self.run_states(sequence, tokens.len())?;
+        for (position, &token) in (first..).zip(tokens) {
+            let [from, to] = states.of(position, position == first);
+            let row = Row::at(sequence.seat, position as u32).with_states(from, to);
+            self.table.push_run(row, token);
         }
         Ok(())
     }
@@ -338,6 +345,7 @@ impl Runtime {
         cancel: &CancelFlag,
     ) -> Result<(), EngineError> {
         self.reserve(sequence, sequence.cached + tokens.len())?;
+        self.reserve_states(sequence, RUN_STATES)?;
         self.begin(1)?;
         self.push_run(sequence, tokens)?;
         if matches!(kind, Kind::Logits | Kind::Hidden) {
@@ -443,7 +451,12 @@ impl Runtime {
     ) -> Result<(), EngineError> {
         let slots = [seat, keep, dropped, len];
         let program = Program {
-            ops: shift(&self.model.weights, &self.memory.layers(), slots, keys),
+            ops: shift(
+                &self.model.weights,
+                &self.memory.layers(&self.model.config),
+                slots,
+                keys,
+            ),
             step: Some(self.memory.step),
             ..Program::default()
         };
@@ -495,7 +508,9 @@ impl Runtime {
         which: usize,
         index: usize,
     ) -> (akunu_program::Slice, usize) {
-        let Mixer::Attention(attention) = &self.model.config.layers[layer].mixer;
+        let Some(attention) = self.model.config.attention().nth(layer) else {
+            unreachable!("there are as many caches as layers with attention");
+        };
         let mut kinds = self.memory.maps.iter();
         let kind = kinds.position(|map| map.window == attention.window);
         let pages = &sequence.pages[kind.unwrap_or(0)];

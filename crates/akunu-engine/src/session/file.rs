@@ -7,8 +7,9 @@
 //! format of keys and values       4: 0 for f16, 2 for q8; 1 was q8 when all keys were stored as they are
 //! n_tokens, n_cached              4 each
 //! the tokens                      4 * n_tokens
-//! for each layer: k, then v       (slots, n_kv_heads) heads, each its numbers and then, in q8, its scales; the
+//! for each attention: k, then v       (slots, n_kv_heads) heads, each its numbers and then, in q8, its scales; the
 //!                                 last slots of n_cached: all of them, or the window
+//! for each layer with a state     its numbers after n_cached tokens, if there are any
 //! SHA-256 of all before           32
 //! ```
 //!
@@ -126,7 +127,11 @@ impl Header {
             slot * self.slots(attention.window).len() as u64
         };
         let layers: u64 = model.attention().map(of_layer).sum();
-        Header::BYTES as u64 + 4 * u64::from(self.n_tokens) + layers + CHECKSUM as u64
+        let states = match self.n_cached {
+            0 => 0,
+            _ => model.state_bytes(),
+        };
+        Header::BYTES as u64 + 4 * u64::from(self.n_tokens) + layers + states + CHECKSUM as u64
     }
 
     /// The slots of a layer with this window that are stored.

@@ -67,6 +67,7 @@ impl Session {
                 }
             }
         }
+        bytes.extend(runtime.read_states(sequence)?);
         drop(runtime);
         let checksum = Sha256::digest(&bytes);
         bytes.extend(checksum);
@@ -156,6 +157,7 @@ impl Session {
             }
         }
         runtime.pass_windows(sequence, header.n_cached as usize);
+        runtime.write_states(sequence, header.n_cached as usize, rest)?;
         Ok(())
     }
 }

@@ -1,6 +1,5 @@
 //! The buffers of a speech model.
 
-use akunu_arch::Mixer;
 use akunu_program::{
     Buffer, ChoiceMemory, Device, LayerCache, Op, PageMap, ScoreMemory, Slice, StepMemory,
 };
@@ -10,7 +9,10 @@ use half::f16;
 use super::rules::SpeechRules;
 use super::weights::BoundSpeech;
 use crate::buffers::{Buffers, Made};
-use crate::builder::{Builder, CrossMemory, LayerMemory, Scratch, SeenKeys, Signal, Spoken};
+use crate::builder::{
+    AttentionMemory, Builder, CrossMemory, LayerMemory, MixerMemory, Scratch, SeenKeys, Signal,
+    Spoken,
+};
 use crate::error::EngineError;
 use crate::runtime::{PAGE, PAGE_SHIFT};
 
@@ -130,8 +132,7 @@ impl Memory {
         let infinite = vec![f32::INFINITY; decoder.max_head_dim() as usize / 2];
         let divisors = buffers.floats(&infinite, "RoPE divisors")?;
         let mut layers = Vec::with_capacity(decoder.layers.len());
-        for layer in &decoder.layers {
-            let Mixer::Attention(attention) = &layer.mixer;
+        for attention in decoder.attention() {
             let format = KvFormat::default();
             let bytes = attention.slot_bytes(format) * PAGE * pages.n_pages as usize;
             let cache = LayerCache {
@@ -147,11 +148,13 @@ impl Memory {
                 n_keys: n_audio,
             };
             layers.push(LayerMemory {
-                divisors: divisors.into(),
-                keys: SeenKeys::Pages {
-                    cache,
-                    centre: None,
-                },
+                mixer: MixerMemory::Attention(AttentionMemory {
+                    divisors: divisors.into(),
+                    keys: SeenKeys::Pages {
+                        cache,
+                        centre: None,
+                    },
+                }),
                 cross: Some(cross),
                 router: None,
             });

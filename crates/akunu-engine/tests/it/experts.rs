@@ -126,6 +126,49 @@ fn numbers_that_do_not_fit_are_told() {
     assert_eq!(found, wanted);
 }
 
+/// A head cannot turn more elements than it has, nor half a pair; and not all layers can guess.
+#[test]
+fn positions_and_layers_that_do_not_fit_are_told() {
+    for turned in [0, 33, 66] {
+        let found = complaint_of("glm4moe", |model| {
+            let key = "glm4moe.rope.dimension_count".to_string();
+            model.metadata.insert(key, turned.into());
+        });
+        let wanted = format!(
+            "`elements of a head that turn` is {turned} of 64, which must be an even number, from 2 to those of a head"
+        );
+        assert!(found.contains(&wanted), "{found}");
+    }
+    let found = complaint_of("glm4moe", |model| {
+        let key = "glm4moe.nextn_predict_layers".to_string();
+        model.metadata.insert(key, 3.into());
+    });
+    assert!(found.contains("`layers` is 0"), "{found}");
+    let found = complaint_of("hunyuan-moe", |model| {
+        let key = "hunyuan-moe.expert_used_count".to_string();
+        model.metadata.insert(key, serde_json::json!([3, 9]));
+    });
+    assert!(found.contains("is 9, and there are 8 experts"), "{found}");
+}
+
+/// The last block guesses further tokens, and is left out with its biases. Breaks when it is run, or misses weights.
+#[test]
+fn blocks_that_guess_are_left_out() {
+    let mut model = Fixture::read("transformers", "glm4moe");
+    model
+        .metadata
+        .insert("glm4moe.block_count".to_string(), 4.into());
+    let key = "glm4moe.nextn_predict_layers".to_string();
+    model.metadata.insert(key, 1.into());
+    let bias = (model.weights.iter()).find(|weight| weight.gguf == "blk.0.attn_q.bias");
+    let mut guessing = bias.expect("there is one").clone();
+    guessing.gguf = "blk.3.attn_q.bias".to_string();
+    model.weights.push(guessing);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let error = error_of(&model, &write_gguf(&model, folder.path()));
+    assert!(error < BOUND, "NMSE {error:e}");
+}
+
 #[test]
 fn sinks_of_another_length_are_told() {
     let found = complaint_of("gpt-oss", |model| {

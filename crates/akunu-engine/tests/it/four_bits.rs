@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::support::exact_cpu::exact_cpu;
 use crate::support::fixture::Fixture;
 use crate::support::float_folder::write_float_folder;
+use crate::support::saved_experts::{Numbers, write_saved_experts};
 use crate::support::{TINY, TinyLlama};
 use akunu_engine::{GenerateOptions, Model, Sampling, SessionOptions};
 use akunu_gguf::FloatFormat;
@@ -68,4 +69,17 @@ fn a_folder_gives_the_tokens_of_its_values_in_f32() {
         let [widened, stored] = folders.each_ref().map(tempfile::TempDir::path);
         give_the_tokens_of(widened, stored, format.name());
     }
+}
+
+/// The experts of gpt-oss as `transformers` stores them. Breaks when rows of gate and up, or biases, are taken for each other.
+#[test]
+fn experts_as_transformers_stores_them_give_the_tokens_of_their_values() {
+    let folders = [Numbers::Rounded, Numbers::FourBits].map(|numbers| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut model = Fixture::read("transformers", "gpt-oss");
+        write_saved_experts(&mut model, folder.path(), numbers);
+        folder
+    });
+    let [widened, stored] = folders.each_ref().map(tempfile::TempDir::path);
+    give_the_tokens_of(widened, stored, "experts of gpt-oss");
 }

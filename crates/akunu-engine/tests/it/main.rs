@@ -20,6 +20,7 @@ mod loading;
 mod memory_limit;
 #[cfg(target_os = "macos")]
 mod metal;
+mod mixture;
 mod names;
 mod overflow;
 mod pages;
@@ -30,5 +31,6 @@ mod reference;
 mod saved_session;
 mod schedules;
 mod score;
+mod states;
 mod tiny_model;
 mod watched_reading;

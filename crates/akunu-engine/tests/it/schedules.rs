@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use crate::support::exact_cpu::{exact_cpu, exact_cpu_of_two_threads};
+use crate::support::fixture::Fixture;
 use crate::support::watched::{Ahead, Watched};
 use crate::support::{TINY, TinyLlama, TinyModel};
 use akunu_engine::{
@@ -275,11 +276,27 @@ fn schedules_on_the_twins_give_the_tokens_of_each_sequence_alone() {
     run_schedule(&file, || Box::new(TwinDevice::new()), 7, 640);
 }
 
+/// Layers with a state: each sequence continues from its own tokens, in any schedule.
+#[test]
+fn schedules_of_models_with_states_give_the_tokens_of_each_sequence_alone() {
+    for name in ["lfm2", "qwen35"] {
+        let file = TinyModel::of(&Fixture::read("transformers", name));
+        for seed in 0..3 {
+            run_schedule(&file, exact_cpu, 100 * seed, 4096);
+            run_schedule(&file, exact_cpu_of_two_threads, 100 * seed + 50, 640);
+        }
+        run_schedule(&file, ahead, 3, 640);
+    }
+}
+
+fn ahead() -> Box<dyn Device> {
+    Box::new(Watched::new(TwinDevice::new(), Ahead))
+}
+
 /// Where the next step is under way, a sequence may leave, end, be cancelled or forked, and others may join, before its tokens
 /// are read.
 #[test]
 fn schedules_on_a_device_that_runs_ahead_give_the_tokens_of_each_sequence_alone() {
-    let ahead = || -> Box<dyn Device> { Box::new(Watched::new(TwinDevice::new(), Ahead)) };
     for (kind, pool) in [(TINY, 4096), (TINY, 640), (WINDOWED, 640)] {
         let file = kind.write();
         run_schedule(&file, ahead, u64::from(pool), pool);

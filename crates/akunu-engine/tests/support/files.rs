@@ -7,7 +7,17 @@ use akunu_types::DType;
 use serde_json::{Value, json};
 
 use super::fixture::Fixture;
-use super::{byte_tokens, set_vocabulary};
+use super::{TinyModel, byte_tokens, set_vocabulary};
+
+/// The GGUF file of a model that `transformers` ran.
+pub fn gguf_of(name: &str) -> TinyModel {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = write_gguf(&Fixture::read("transformers", name), folder.path());
+    TinyModel {
+        _folder: folder,
+        path,
+    }
+}
 
 /// A GGUF file in `folder`.
 pub fn write_gguf(model: &Fixture, folder: &Path) -> PathBuf {
@@ -18,7 +28,16 @@ pub fn write_gguf(model: &Fixture, folder: &Path) -> PathBuf {
             Value::String(text) => header.set(key, text.as_str()),
             Value::Bool(flag) => header.set(key, flag),
             Value::Number(number) if number.is_u64() => {
-                header.set(key, &(number.as_u64().expect("checked") as u32))
+                header.set(key, &(number.as_u64().expect("checked") as u32));
+            }
+            Value::Array(list) if list.iter().all(Value::is_boolean) => {
+                let flags: Vec<bool> = list.iter().filter_map(Value::as_bool).collect();
+                header.set(key, &flags[..]);
+            }
+            Value::Array(list) => {
+                let numbers = list.iter().filter_map(Value::as_u64);
+                let numbers: Vec<u32> = numbers.map(|number| number as u32).collect();
+                header.set(key, &numbers[..]);
             }
             number => header.set(key, &(number.as_f64().expect("a number") as f32)),
         };

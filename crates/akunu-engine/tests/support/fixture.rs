@@ -1,4 +1,4 @@
-//! What `fixtures/make_model_fixtures.py`, `make_expert_fixtures.py` and `make_encoder_fixtures.py` recorded of a model, and
+//! What `fixtures/make_model_fixtures.py` and its like recorded of a model, and
 //! the formula of its weights.
 
 use std::collections::BTreeMap;
@@ -47,7 +47,7 @@ pub struct Text {
 }
 
 /// How a weight is computed, and what a conversion to GGUF does to it.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub struct Weight {
     /// Name in safetensors.
     pub name: String,
@@ -63,6 +63,35 @@ pub struct Weight {
     gguf_adds: f32,
     /// The heads of a matrix whose rows are interleaved in GGUF; 0 for others.
     interleaved_heads: usize,
+    /// The heads of values, if GGUF has them in a different order.
+    #[serde(default)]
+    tiled: Option<Tiled>,
+    /// Whether GGUF has `-e^w`.
+    #[serde(default)]
+    minus_exp: bool,
+}
+
+/// Heads of values, grouped by key head in folders; GGUF has the first of each group, then the second of each, and so on.
+#[derive(Deserialize)]
+struct Tiled {
+    keys: usize,
+    values: usize,
+    /// Rows before them.
+    before: usize,
+    /// Rows, or columns, of a head.
+    head: usize,
+    /// Whether they are columns.
+    columns: bool,
+}
+
+impl Tiled {
+    /// The rows, or columns, in GGUF's order.
+    fn order(&self) -> impl Iterator<Item = usize> {
+        let share = self.values / self.keys;
+        let heads = (0..self.values).map(move |head| head % self.keys * share + head / self.keys);
+        let own = heads.flat_map(|head| head * self.head..(head + 1) * self.head);
+        (0..self.before).chain(own.map(|at| self.before + at))
+    }
 }
 
 impl Fixture {
@@ -86,8 +115,12 @@ impl Weight {
     /// The values in GGUF: norms of Gemma count from 0 and are stored from 1, and the halves of
     /// Llama's heads are interleaved row by row.
     pub fn gguf_values(&self) -> Vec<f32> {
-        let values: Vec<f32> = self.values().iter().map(|v| v + self.gguf_adds).collect();
-        let cols = self.shape.get(1).copied().unwrap_or(1);
+        let changed = |value: &f32| match self.minus_exp {
+            true => -value.exp(),
+            false => value + self.gguf_adds,
+        };
+        let values: Vec<f32> = self.values().iter().map(changed).collect();
+        let cols: u64 = self.shape.iter().skip(1).product();
         self.gguf_rows(values, cols as usize)
     }
 
@@ -106,6 +139,21 @@ impl Weight {
 
     /// Rows of as many numbers, one for each row of the weight, in the order that they have in GGUF.
     pub fn gguf_rows(&self, values: Vec<f32>, cols: usize) -> Vec<f32> {
+        if let Some(tiled) = &self.tiled {
+            let order: Vec<usize> = tiled.order().collect();
+            return match tiled.columns {
+                true => {
+                    let rows = values.chunks_exact(cols);
+                    rows.flat_map(|row| order.iter().map(|&at| row[at]))
+                        .collect()
+                }
+                false => order
+                    .iter()
+                    .flat_map(|&at| &values[at * cols..][..cols])
+                    .copied()
+                    .collect(),
+            };
+        }
         if self.interleaved_heads == 0 {
             return values;
         }

@@ -65,7 +65,7 @@ fn stored(weight: &Weight, format: FloatFormat, widened: bool) -> Vec<Tensor> {
 }
 
 /// The bits of a scale with which no value is above the largest number, and half of the scale.
-fn scale_of(group: &[f32], format: FloatFormat) -> (u8, f32) {
+pub fn scale_of(group: &[f32], format: FloatFormat) -> (u8, f32) {
     let largest = group
         .iter()
         .fold(f32::MIN_POSITIVE, |largest, x| largest.max(x.abs()));
@@ -85,7 +85,7 @@ fn scale_of(group: &[f32], format: FloatFormat) -> (u8, f32) {
 }
 
 /// Rounds a value to the nearest number times the scale, and gives its code.
-fn round(value: &mut f32, scale: f32) -> u8 {
+pub fn round(value: &mut f32, scale: f32) -> u8 {
     let distance = |code: &usize| (f32::from(MXFP4_NUMBERS[*code]) * scale - *value).abs();
     let codes = 0..MXFP4_NUMBERS.len();
     let code = codes

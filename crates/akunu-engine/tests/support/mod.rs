@@ -8,9 +8,12 @@ pub mod fixture;
 pub mod float_folder;
 pub mod mlx_folder;
 pub mod random_adapter;
+pub mod saved_experts;
 pub mod watched;
 
 use std::path::PathBuf;
+
+use self::fixture::Fixture;
 
 use akunu_gguf::{GgufHeader, quant};
 use akunu_kernels::case::Rng;
@@ -25,6 +28,18 @@ const VOCAB: u64 = 256;
 pub struct TinyModel {
     _folder: tempfile::TempDir,
     pub path: PathBuf,
+}
+
+impl TinyModel {
+    /// The model of a fixture.
+    pub fn of(fixture: &Fixture) -> TinyModel {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = files::write_gguf(fixture, folder.path());
+        TinyModel {
+            _folder: folder,
+            path,
+        }
+    }
 }
 
 /// A Llama with matrices of `dtype`.

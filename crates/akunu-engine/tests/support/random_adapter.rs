@@ -66,7 +66,7 @@ impl RandomAdapter {
             })
             .collect();
         RandomAdapter {
-            arch: ["llama", "qwen2", "qwen3", "gemma3"]
+            arch: ["llama", "qwen2", "qwen3", "qwen3moe", "gemma3"]
                 .into_iter()
                 .find(|name| *name == arch)
                 .expect("one of the small models"),

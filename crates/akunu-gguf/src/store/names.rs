@@ -54,6 +54,7 @@ const MODULES: &[Module] = &[
         "token_embd",
         &[
             Always("embed_tokens"),
+            Always("word_embeddings"),
             Always("embeddings.word_embeddings"),
             Always("embeddings.tok_embeddings"),
         ],
@@ -75,6 +76,7 @@ const MODULES: &[Module] = &[
             Always("embeddings.LayerNorm"),
             Always("emb_ln"),
             Always("embeddings.norm"),
+            Always("embedding_norm"),
         ],
     ),
     module(
@@ -100,6 +102,7 @@ const MODULES: &[Module] = &[
         "blk.{}.attn_norm",
         &[
             Always("layers.{}.input_layernorm"),
+            Always("layers.{}.operator_norm"),
             Always("layers.{}.attn_norm"),
         ],
     ),
@@ -135,6 +138,8 @@ const MODULES: &[Module] = &[
         "blk.{}.attn_qkv",
         &[
             Always("layers.{}.self_attn.qkv_proj"),
+            Always("layers.{}.linear_attn.in_proj_qkv"),
+            Always("layers.{}.attention.query_key_value"),
             Always("encoder.layers.{}.attn.Wqkv"),
             Always("layers.{}.attn.Wqkv"),
         ],
@@ -144,21 +149,33 @@ const MODULES: &[Module] = &[
         "blk.{}.attn_output",
         &[
             Always("layers.{}.self_attn.o_proj"),
+            Always("layers.{}.attention.dense"),
             Always("encoder.layer.{}.attention.output.dense"),
             Always("encoder.layer.{}.attention.attn.o"),
             Always("encoder.layers.{}.attn.out_proj"),
             Always("layers.{}.attn.Wo"),
+            Always("layers.{}.self_attn.out_proj"),
         ],
     ),
     module(
         "layers.{}.attention.q_norm",
         "blk.{}.attn_q_norm",
-        &[Always("layers.{}.self_attn.q_norm")],
+        &[
+            Always("layers.{}.self_attn.q_norm"),
+            Always("layers.{}.self_attn.q_layernorm"),
+            Always("layers.{}.self_attn.query_layernorm"),
+            Always("layers.{}.attention.query_layernorm"),
+        ],
     ),
     module(
         "layers.{}.attention.k_norm",
         "blk.{}.attn_k_norm",
-        &[Always("layers.{}.self_attn.k_norm")],
+        &[
+            Always("layers.{}.self_attn.k_norm"),
+            Always("layers.{}.self_attn.k_layernorm"),
+            Always("layers.{}.self_attn.key_layernorm"),
+            Always("layers.{}.attention.key_layernorm"),
+        ],
     ),
     module(
         "layers.{}.post_attention_norm",
@@ -181,6 +198,7 @@ const MODULES: &[Module] = &[
             NoSandwich("layers.{}.post_attention_layernorm"),
             Always("layers.{}.pre_feedforward_layernorm"),
             Always("layers.{}.mlp_norm"),
+            Always("layers.{}.ffn_norm"),
         ],
     ),
     module(
@@ -188,6 +206,7 @@ const MODULES: &[Module] = &[
         "blk.{}.ffn_gate",
         &[
             Always("layers.{}.mlp.gate_proj"),
+            Always("layers.{}.feed_forward.w1"),
             Always("encoder.layers.{}.mlp.fc12"),
         ],
     ),
@@ -196,6 +215,7 @@ const MODULES: &[Module] = &[
         "blk.{}.ffn_up",
         &[
             Always("layers.{}.mlp.up_proj"),
+            Always("layers.{}.feed_forward.w3"),
             Always("encoder.layer.{}.intermediate.dense"),
             Always("encoder.layers.{}.mlp.fc11"),
             Always("layers.{}.mlp.Wi"),
@@ -206,6 +226,7 @@ const MODULES: &[Module] = &[
         "blk.{}.ffn_down",
         &[
             Always("layers.{}.mlp.down_proj"),
+            Always("layers.{}.feed_forward.w2"),
             Always("encoder.layer.{}.output.dense"),
             Always("encoder.layers.{}.mlp.fc2"),
             Always("layers.{}.mlp.Wo"),
@@ -219,6 +240,7 @@ const MODULES: &[Module] = &[
             Always("layers.{}.mlp.router"),
             Always("layers.{}.mlp.gate.wg"),
             Always("layers.{}.block_sparse_moe.gate"),
+            Always("layers.{}.feed_forward.gate"),
             Always("layers.{}.block_sparse_moe.router.layer"),
         ],
     ),
@@ -241,11 +263,6 @@ const MODULES: &[Module] = &[
         ],
     ),
     module(
-        "layers.{}.ffn.experts.gate_up",
-        "blk.{}.ffn_gate_up_exps",
-        &[Always("layers.{}.block_sparse_moe.input_linear")],
-    ),
-    module(
         "layers.{}.ffn.experts.down",
         "blk.{}.ffn_down_exps",
         &[
@@ -261,6 +278,7 @@ const MODULES: &[Module] = &[
         &[
             Always("layers.{}.mlp.experts.{}.gate_proj"),
             Always("layers.{}.block_sparse_moe.experts.{}.w1"),
+            Always("layers.{}.feed_forward.experts.{}.w1"),
         ],
     ),
     module(
@@ -269,6 +287,7 @@ const MODULES: &[Module] = &[
         &[
             Always("layers.{}.mlp.experts.{}.up_proj"),
             Always("layers.{}.block_sparse_moe.experts.{}.w3"),
+            Always("layers.{}.feed_forward.experts.{}.w3"),
         ],
     ),
     module(
@@ -277,6 +296,7 @@ const MODULES: &[Module] = &[
         &[
             Always("layers.{}.mlp.experts.{}.down_proj"),
             Always("layers.{}.block_sparse_moe.experts.{}.w2"),
+            Always("layers.{}.feed_forward.experts.{}.w2"),
         ],
     ),
     module(
@@ -330,10 +350,56 @@ const MODULES: &[Module] = &[
             Always("encoder.layers.{}.norm2"),
         ],
     ),
+    module(
+        "layers.{}.attention.gate",
+        "blk.{}.attn_gate",
+        &[Always("layers.{}.linear_attn.in_proj_z")],
+    ),
+    module(
+        "layers.{}.conv.taps",
+        "blk.{}.shortconv.conv",
+        &[Always("layers.{}.conv.conv")],
+    ),
+    module(
+        "layers.{}.conv.input",
+        "blk.{}.shortconv.in_proj",
+        &[Always("layers.{}.conv.in_proj")],
+    ),
+    module(
+        "layers.{}.conv.output",
+        "blk.{}.shortconv.out_proj",
+        &[Always("layers.{}.conv.out_proj")],
+    ),
+    module(
+        "layers.{}.state.conv",
+        "blk.{}.ssm_conv1d",
+        &[Always("layers.{}.linear_attn.conv1d")],
+    ),
+    module(
+        "layers.{}.state.beta",
+        "blk.{}.ssm_beta",
+        &[Always("layers.{}.linear_attn.in_proj_b")],
+    ),
+    module(
+        "layers.{}.state.alpha",
+        "blk.{}.ssm_alpha",
+        &[Always("layers.{}.linear_attn.in_proj_a")],
+    ),
+    module(
+        "layers.{}.state.norm",
+        "blk.{}.ssm_norm",
+        &[Always("layers.{}.linear_attn.norm")],
+    ),
+    module(
+        "layers.{}.state.output",
+        "blk.{}.ssm_out",
+        &[Always("layers.{}.linear_attn.out_proj")],
+    ),
 ];
 
-/// Weights that are no modules, so that their suffixes go too: the frequency factors of Llama 3's RoPE scaling, the bias that
-/// experts are chosen with, the sinks of attention.
+/// Weights whose names in some container have no suffix, or another one: the frequency factors of Llama 3's RoPE scaling, the bias
+/// that experts are chosen with, gpt-oss's experts, the sinks of attention, the
+/// rates of a state.
 const WHOLE_NAMES: &[Module] = &[
     module("rope_freqs", "rope_freqs.weight", &[]),
     module(
@@ -343,12 +409,46 @@ const WHOLE_NAMES: &[Module] = &[
             Always("layers.{}.mlp.gate.e_score_correction_bias"),
             Always("layers.{}.mlp.moe_statics.e_score_correction_bias"),
             Always("layers.{}.mlp.gate.expert_bias"),
+            Always("layers.{}.feed_forward.expert_bias"),
         ],
+    ),
+    module(
+        "layers.{}.ffn.experts.gate_up.weight",
+        "blk.{}.ffn_gate_up_exps.weight",
+        &[
+            Always("layers.{}.block_sparse_moe.input_linear.weight"),
+            Always("layers.{}.mlp.experts.gate_up_proj"),
+        ],
+    ),
+    module(
+        "layers.{}.ffn.experts.gate_up.bias",
+        "blk.{}.ffn_gate_up_exps.bias",
+        &[Always("layers.{}.mlp.experts.gate_up_proj_bias")],
+    ),
+    module(
+        "layers.{}.ffn.experts.down.weight",
+        "blk.{}.ffn_down_exps.weight",
+        &[Always("layers.{}.mlp.experts.down_proj")],
+    ),
+    module(
+        "layers.{}.ffn.experts.down.bias",
+        "blk.{}.ffn_down_exps.bias",
+        &[Always("layers.{}.mlp.experts.down_proj_bias")],
     ),
     module(
         "layers.{}.attention.sinks",
         "blk.{}.attn_sinks.weight",
         &[Always("layers.{}.self_attn.sinks")],
+    ),
+    module(
+        "layers.{}.state.decay",
+        "blk.{}.ssm_a",
+        &[Always("layers.{}.linear_attn.A_log")],
+    ),
+    module(
+        "layers.{}.state.dt_bias",
+        "blk.{}.ssm_dt.bias",
+        &[Always("layers.{}.linear_attn.dt_bias")],
     ),
 ];
 
@@ -416,19 +516,18 @@ fn in_module(
     others: impl Fn(&Module) -> Vec<&'static str>,
 ) -> Vec<String> {
     let (pattern, numbers) = pattern(name);
-    if let Some(module) = WHOLE_NAMES.iter().find(|module| is_named(module, &pattern)) {
-        return (others(module).into_iter())
-            .map(|name| numbered(name, &numbers))
-            .collect();
-    }
+    let whole = WHOLE_NAMES.iter().find(|module| is_named(module, &pattern));
+    let whole = whole.map_or(Vec::new(), &others).into_iter();
+    let mut names: Vec<String> = whole.map(|name| numbered(name, &numbers)).collect();
     let Some((pattern, suffix @ ("weight" | "bias"))) = pattern.rsplit_once('.') else {
-        return Vec::new();
+        return names;
     };
-    let Some(module) = MODULES.iter().find(|module| is_named(module, pattern)) else {
-        return Vec::new();
-    };
-    let whole = |name: &str| numbered(name, &numbers) + "." + suffix;
-    others(module).into_iter().map(whole).collect()
+    if let Some(module) = MODULES.iter().find(|module| is_named(module, pattern)) {
+        let with_suffix = |name: &str| numbered(name, &numbers) + "." + suffix;
+        names.extend(others(module).into_iter().map(with_suffix));
+        names.dedup();
+    }
+    names
 }
 
 /// Replaces the components that are numbers by `{}`: `blk.3.attn_q` gives `blk.{}.attn_q` and 3.
@@ -481,7 +580,7 @@ mod tests {
     fn a_canonical_name_is_found_under_each_of_its_names() {
         let name = "layers.7.ffn_norm.weight";
         assert_eq!(gguf_names(name), ["blk.7.ffn_norm.weight"]);
-        for (sandwich, n_names) in [(false, 3), (true, 2)] {
+        for (sandwich, n_names) in [(false, 4), (true, 3)] {
             let names = hugging_face_names(name, sandwich);
             assert_eq!(names.len(), n_names);
             for found in names {

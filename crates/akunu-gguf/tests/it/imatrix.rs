@@ -111,6 +111,30 @@ fn what_is_written_is_read_back() {
     assert_eq!(back.means(Q), Some(vec![14.0 / 3.0, 4.0 / 3.0]));
 }
 
+/// Each expert has a row of sums and a count, in llama.cpp's order of dimensions. Breaks when a row counts for another expert.
+#[test]
+fn rows_count_for_the_experts_that_read_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("imatrix.gguf");
+    let mut matrix = ImportanceMatrix::new("text.txt", 16);
+    // Two tokens with two experts each: 2 and 0, then 2 and 1; of four.
+    matrix.add_stack(EXPERTS, [4, 2], &[1.0, 2.0, 3.0, 0.0], &[2, 0, 2, 1]);
+    matrix.add(EXPERTS, 2, &[100.0, 100.0]);
+    matrix.write(&path).unwrap();
+    let file = akunu_gguf::GgufFile::open(&path).unwrap();
+    let values = |end: &str, dims: [usize; 2]| {
+        let view = file.tensor(&format!("{EXPERTS}{end}")).unwrap();
+        assert_eq!(view.info.dims.as_slice(), dims);
+        view.bytes.to_vec()
+    };
+    let sums = [1.0, 4.0, 9.0, 0.0, 10.0, 4.0, 0.0, 0.0];
+    assert_eq!(values(".in_sum2", [2, 4]), bytes_of(&sums));
+    assert_eq!(values(".counts", [1, 4]), bytes_of(&[1.0, 1.0, 2.0, 0.0]));
+    let means = [1.0, 4.0, 9.0, 0.0, 5.0, 2.0, 1.0, 1.0];
+    let back = ImportanceMatrix::open(&path).unwrap();
+    assert_eq!(back.means(EXPERTS), Some(means.to_vec()));
+}
+
 /// No prefix of a file may cause a panic; each one is an error that names the file.
 #[test]
 fn a_truncated_file_is_an_error() {

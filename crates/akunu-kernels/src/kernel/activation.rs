@@ -8,6 +8,16 @@ pub fn silu(x: f32) -> f32 {
     x / (1.0 + (-x).exp())
 }
 
+/// `1 / (1 + e^-x)`.
+pub fn sigmoid(x: f32) -> f32 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+/// `log(1 + e^x)`.
+pub fn softplus(x: f32) -> f32 {
+    x.max(0.0) + (-x.abs()).exp().ln_1p()
+}
+
 /// The tanh form of GELU, as Gemma has it; in `f64`, because `1 + tanh` cancels below -3.
 pub fn gelu(x: f32) -> f32 {
     let x = f64::from(x);

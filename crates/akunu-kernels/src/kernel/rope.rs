@@ -1,8 +1,9 @@
 //! Rotary position embedding, alone and fused with the storing of keys and values.
 //!
 //! Pair d of a head turns by `angle = position * freq_scale / divisor[d]`, where
-//! `divisor[d] = theta ^ (2d / head_dim)`, or comes from a table that the host computed in f64 and that
-//! has the model's own scaling factors in it ([`akunu_types::rope`]).
+//! `divisor[d] = theta ^ (2d / turned_dim)`, or comes from a table that the host computed in f64 and that
+//! has the model's own scaling factors in it ([`akunu_types::rope`]). With [`Constant::TurnedDim`] only the first elements of a
+//! head turn: the divisors of the other pairs are infinite.
 //!
 //! With [`Constant::KeyCentre`] turned keys are stored less a vector c, their centre, one for each key head. It changes nothing but
 //! what rounding loses: `q · (k - c) = q · k - q · c`, and softmax does not see what all scores of a query have in common.
@@ -21,8 +22,9 @@ use akunu_types::rope::divisors;
 
 use crate::case::Rng;
 use crate::chip::SIMD_WIDTH;
-use crate::constant::Constant;
+use crate::constant::{Constant, Constants};
 use crate::extent::product;
+use crate::kernel::norm::rmsnorm::rmsnorm;
 use crate::table::{Args, Launch};
 
 /// How fast each pair of a head turns.
@@ -36,6 +38,8 @@ pub struct Frequencies<'a> {
     pub scale: f32,
     /// Elements of a head.
     pub head_dim: usize,
+    /// Those of them that turn.
+    pub turned_dim: usize,
 }
 
 impl Frequencies<'_> {
@@ -43,7 +47,10 @@ impl Frequencies<'_> {
     pub fn rotation(&self, position: f32, d: usize) -> (f32, f32) {
         let divisor = match self.table {
             Some(table) => table[d],
-            None => self.theta.powf((2 * d) as f32 / self.head_dim as f32),
+            None if 2 * d < self.turned_dim => {
+                self.theta.powf((2 * d) as f32 / self.turned_dim as f32)
+            }
+            None => f32::INFINITY,
         };
         let angle = position * self.scale / divisor;
         (angle.cos(), angle.sin())
@@ -53,7 +60,7 @@ impl Frequencies<'_> {
     pub fn turn(&self, head: &[f32], position: f32, pairing: Pairing) -> Vec<f32> {
         let mut turned = head.to_vec();
         for d in 0..self.head_dim / 2 {
-            let (a, b) = pairing.pair(d, self.head_dim);
+            let (a, b) = pairing.pair(d, self.turned_dim);
             let (cosine, sine) = self.rotation(position, d);
             turned[a] = head[a] * cosine - head[b] * sine;
             turned[b] = head[a] * sine + head[b] * cosine;
@@ -69,8 +76,52 @@ enum Projection {
     Key,
 }
 
-/// What some models do to a head of q or k before it turns.
-type HeadNorm<'a> = &'a dyn Fn(&[f32], Projection) -> Vec<f32>;
+/// The norms of single heads: their parts before and after a head turns.
+struct HeadNorm<'a> {
+    /// Weights of q and of k.
+    weights: [&'a [f32]; 2],
+    eps: f32,
+    turn_first: bool,
+}
+
+impl HeadNorm<'_> {
+    fn weight(&self, projection: Projection) -> &[f32] {
+        let [q, k] = self.weights;
+        match projection {
+            Projection::Query => q,
+            Projection::Key => k,
+        }
+    }
+
+    fn before(&self, head: &[f32], projection: Projection) -> Vec<f32> {
+        let mut normal = vec![0.0; head.len()];
+        let ones = vec![1.0; head.len()];
+        let weight = match self.turn_first {
+            true => &ones,
+            false => self.weight(projection),
+        };
+        rmsnorm(head, weight, self.eps, &mut normal);
+        normal
+    }
+
+    fn after(&self, turned: &mut [f32], projection: Projection) {
+        if self.turn_first && projection == Projection::Query {
+            let weights = self.weight(projection);
+            turned.iter_mut().zip(weights).for_each(|(x, w)| *x *= w);
+        }
+    }
+}
+
+/// Elements of a head that turn.
+pub fn turned_dim(constants: &Constants, head_dim: u32) -> u32 {
+    constants.u32(Constant::TurnedDim).unwrap_or(head_dim)
+}
+
+/// Whether a head can turn so many elements.
+pub(super) fn can_turn(args: &Args, head_dim: u32) -> bool {
+    let turned = turned_dim(args.constants, head_dim);
+    turned.is_multiple_of(2) && turned <= head_dim
+}
 
 /// The divisors of the table, where one is bound.
 pub(super) fn table_len(args: &Args, head_dim: u32) -> usize {
@@ -193,10 +244,12 @@ pub(super) fn move_to_centres(
     }
 }
 
-/// The table of a case: the divisors of base 10000, or a NaN that must not be read.
-pub(super) fn case_table(has_table: bool, head_dim: u32) -> Vec<f32> {
+/// The table of a case: the divisors of base 10000, infinite for pairs that do not turn, or a NaN that must not be read.
+pub(super) fn case_table(has_table: bool, head_dim: u32, turned_dim: u32) -> Vec<f32> {
     if has_table {
-        divisors(10000.0, head_dim, |d, _| 1.0 + d as f64 / 16.0)
+        let mut table = divisors(10000.0, turned_dim, |d, _| 1.0 + d as f64 / 16.0);
+        table.resize(head_dim as usize / 2, f32::INFINITY);
+        table
     } else {
         vec![f32::NAN]
     }
@@ -214,11 +267,34 @@ mod tests {
             theta: 10000.0,
             scale: 1.0,
             head_dim: 4,
+            turned_dim: 4,
         };
         let turned = frequencies.turn(&[1.0, 0.0, 0.0, 2.0], 1.0, Pairing::Interleaved);
         assert!((turned[0] - 1f32.cos()).abs() < 1e-6 && (turned[1] - 1f32.sin()).abs() < 1e-6);
         assert!((turned[2].hypot(turned[3]) - 2.0).abs() < 1e-6);
         let split = frequencies.turn(&[1.0, 0.0, 0.0, 2.0], 1.0, Pairing::Halves);
         assert!((split[0] - 1f32.cos()).abs() < 1e-6 && (split[2] - 1f32.sin()).abs() < 1e-6);
+    }
+
+    /// Of eight elements the first four turn as a head of four, and the others stay.
+    #[test]
+    fn elements_beyond_those_that_turn_stay() {
+        let head = [0.5, -1.0, 2.0, 3.0, 4.0, -5.0, 6.0, 7.0];
+        let whole = Frequencies {
+            table: None,
+            theta: 10000.0,
+            scale: 1.0,
+            head_dim: 4,
+            turned_dim: 4,
+        };
+        let part = Frequencies {
+            head_dim: 8,
+            ..whole
+        };
+        for pairing in [Pairing::Interleaved, Pairing::Halves] {
+            let turned = part.turn(&head, 7.0, pairing);
+            assert_eq!(turned[..4], whole.turn(&head[..4], 7.0, pairing));
+            assert_eq!(turned[4..], head[4..]);
+        }
     }
 }

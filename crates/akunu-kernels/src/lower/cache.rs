@@ -48,9 +48,13 @@ impl Lowering<'_> {
             (None, Pairing::Halves) => KernelId::RopeNeoxStore,
         };
         let field = RowField::new(offset_of!(RopeStoreParams, n_rows), Count::Rows);
+        let mut constants = with_format(rope_constants(&rope, heads.head_dim), cache.format);
+        if norms.is_some_and(|norms| norms.turn_first) {
+            constants = constants.with_bool(Constant::TurnFirst, true);
+        }
         let key = PipelineKey {
             kernel,
-            constants: with_centre(with_format(freq_table(), cache.format), centre),
+            constants: with_centre(constants, centre),
         };
         let (table, freqs) = (pages.table.into(), rope.divisors);
         let label = "rope and store";
@@ -120,14 +124,22 @@ impl Lowering<'_> {
         };
         let key = PipelineKey {
             kernel,
-            constants: with_centre(with_format(freq_table(), cache.format), shift.centre),
+            constants: with_centre(
+                with_format(rope_constants(rope, heads.head_dim), cache.format),
+                shift.centre,
+            ),
         };
         self.push(KernelCall::new(key, &params, buffers, "shift"));
     }
 }
 
-pub(super) fn freq_table() -> Constants {
-    Constants::none().with_bool(Constant::FreqTable, true)
+/// The constants of a turn of such heads.
+pub(super) fn rope_constants(rope: &Rope, head_dim: u32) -> Constants {
+    let constants = Constants::none().with_bool(Constant::FreqTable, true);
+    match rope.turned_dim == head_dim {
+        true => constants,
+        false => constants.with_u32(Constant::TurnedDim, rope.turned_dim),
+    }
 }
 
 /// The same constants for keys that are stored less a centre, if there is one.

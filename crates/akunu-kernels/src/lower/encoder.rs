@@ -16,7 +16,7 @@ use akunu_types::params::{
     RoPEParams, RowAttentionParams,
 };
 
-use super::cache::freq_table;
+use super::cache::rope_constants;
 use super::lowering::{Lowering, ProductShape};
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField};
@@ -140,7 +140,7 @@ impl Lowering<'_> {
         };
         let key = PipelineKey {
             kernel,
-            constants: freq_table(),
+            constants: rope_constants(rope, op.head_dim),
         };
         let field = RowField::new(offset_of!(RoPEParams, n_rows), Count::Rows);
         let buffers = rope::Buffers {

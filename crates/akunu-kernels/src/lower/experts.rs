@@ -2,7 +2,7 @@
 
 use std::mem::offset_of;
 
-use akunu_program::{Count, ExpertMatrix, Gating, Slice, op};
+use akunu_program::{Count, ExpertMatrix, Gating, Slice, Weights, op};
 use akunu_types::params::{ExpertParams, RouteParams, WeighParams};
 
 use super::lowering::Lowering;
@@ -110,17 +110,24 @@ impl Lowering<'_> {
     }
 
     pub(super) fn weigh(&mut self, weigh: &op::Weigh) {
+        // One number for all needs no weights: what is bound in their place is not touched.
+        let (weighed_by, weights, weight) = match weigh.weights {
+            Weights::Numbers(weights) => (weigh_rows::NUMBERS, weights, 0.0),
+            Weights::Sigmoids(weights) => (weigh_rows::SIGMOIDS, weights, 0.0),
+            Weights::One(weight) => (weigh_rows::ONE_NUMBER, weigh.x, weight),
+        };
         let params = WeighParams {
             cols: weigh.width,
             n_used: weigh.n_used,
             add: u32::from(weigh.add),
-            sigmoid: u32::from(weigh.sigmoid),
+            weighed_by,
+            weight,
             ..Default::default()
         };
         let field = RowField::new(offset_of!(WeighParams, n_rows), Count::Rows);
         let buffers = weigh_rows::Buffers {
             x: weigh.x,
-            weights: weigh.weights,
+            weights,
             y: weigh.to,
         };
         let key = PipelineKey::plain(KernelId::WeighRows);

@@ -57,6 +57,7 @@ impl Lowering<'_> {
             GateFunction::Silu => KernelId::SiluGate,
             GateFunction::Gelu => KernelId::GeluGate,
             GateFunction::GeluErf => KernelId::GeluErfGate,
+            GateFunction::Sigmoid => KernelId::SigmoidGate,
             GateFunction::SwigluOai => KernelId::SwigluOaiGate,
         };
         let count = offset_of!(ElementwiseParams, count);

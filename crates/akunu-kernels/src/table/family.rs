@@ -17,6 +17,7 @@ pub enum Family {
     Nvidia,
     Rope,
     Sampling,
+    State,
 }
 
 impl Family {
@@ -41,6 +42,7 @@ impl Family {
             Family::Nvidia => "nvidia",
             Family::Rope => "rope",
             Family::Sampling => "sampling",
+            Family::State => "state",
         }
     }
 }

@@ -5,7 +5,7 @@ use akunu_types::DType;
 use super::row::KernelRow;
 use crate::kernel::{
     activation, attention, common, convert, embedding, experts, fused, kv_cache, matmul, norm,
-    nvidia, rope, sampling,
+    nvidia, rope, sampling, state,
 };
 
 /// Defines [`KernelId`] from the table below: a variant for each single kernel, and for each grid a
@@ -82,6 +82,12 @@ kernel_table! {
         RowAttention => attention::row_attention::ROW,
         RowAttentionBias => attention::row_attention::BIASED,
         ScaleRows => common::scale_rows::ROW,
+        DeltaRule => state::delta_rule::ROW,
+        GatedNorm => state::gated_norm::ROW,
+        ShortConv => state::short_conv::ROW,
+        SplitHeads => state::split_heads::ROW,
+        Ssd => state::ssd::ROW,
+        SigmoidGate => activation::gate::SIGMOID,
         SiluGate => activation::gate::SILU,
         SwigluOaiGate => activation::gate::SWIGLU_OAI,
         SpeechRules => sampling::speech_rules::ROW,

@@ -4,6 +4,8 @@
 //! Here are all operations in all formats, with few and many rows, on each kind of chip; what they become is compared with
 //! the table.
 
+mod states;
+
 use std::collections::BTreeSet;
 
 use akunu_kernels::lower;
@@ -13,7 +15,7 @@ use akunu_program::{
     Buffer, ChoiceMemory, Choose, Counts, DistanceBias, ExpertMatrix, GateFunction, Gating,
     HeadNorms, Heads, LayerCache, LearnedBy, Masks, Matrix, MlxLayout, Op, PageMap, Pairing,
     Program, Rope, Routing, RowKeys, Rows, ScoreMemory, Slice, StepMemory, Storage,
-    TranscriptTokens, Windows, op,
+    TranscriptTokens, Weights, Windows, op,
 };
 use akunu_types::{DType, KvFormat};
 
@@ -153,6 +155,7 @@ fn rope(pairing: Pairing) -> Rope {
         pairing,
         theta: 1e4,
         freq_scale: 1.0,
+        turned_dim: HEADS.head_dim,
         divisors: at(13),
     }
 }
@@ -222,6 +225,7 @@ fn of_attention() -> Vec<Op> {
         q: at(17),
         k: at(18),
         eps: 1e-5,
+        turn_first: false,
     };
     vec![
         store(Pairing::Halves, None),
@@ -353,8 +357,7 @@ fn of_experts() -> Vec<Op> {
         }),
         Op::Weigh(op::Weigh {
             x: at(20),
-            weights: at(22),
-            sigmoid: false,
+            weights: Weights::Numbers(at(22)),
             n_used: 2,
             width: DIM,
             to: at(24),
@@ -437,7 +440,14 @@ fn of_choice() -> Vec<Op> {
 
 fn programs() -> Vec<Program> {
     let ops = weight_formats().flat_map(of_format);
-    let others = [of_attention(), of_encoders(), of_experts(), of_choice()].concat();
+    let others = [
+        of_attention(),
+        of_encoders(),
+        of_experts(),
+        states::of_states(),
+        of_choice(),
+    ]
+    .concat();
     let ops: Vec<Op> = ops.chain(others).collect();
     // Few and many rows that each have a sequence, then runs of one sequence.
     let rooms = [1, 2, 8, 16, 64, 256]

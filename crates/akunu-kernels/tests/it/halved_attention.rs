@@ -108,6 +108,7 @@ fn product_of_attention(lowered: impl Fn(&mut Memory, &Program) -> Vec<KernelCal
                     pairing: Pairing::Halves,
                     theta: 1e4,
                     freq_scale: 1.0,
+                    turned_dim: HEADS.head_dim,
                     divisors: m.filled(bytemuck::cast_slice(&[1f32; 32])).into(),
                 },
                 centre: None,

@@ -36,6 +36,7 @@ fn program(centre: Option<Slice>, memory: Slice) -> Program {
         pairing: Pairing::Halves,
         theta: 1e4,
         freq_scale: 1.0,
+        turned_dim: heads.head_dim,
         divisors: memory,
     };
     let ops = vec![

@@ -97,6 +97,9 @@ fn the_attention_of_rows_of_their_own_is_one_kernel() {
             {
                 heads.head_dim = head_dim;
             }
+            if let Op::RopeStore(store) = op {
+                store.rope.turned_dim = head_dim;
+            }
         }
         ops
     };
@@ -130,6 +133,15 @@ fn the_attention_of_rows_of_their_own_is_one_kernel() {
     }
     assert!(!is_one(&other_queries, [1, 0, 1], &chip, scratch));
     assert!(!is_one(&of_heads(80), [1, 0, 1], &chip, scratch));
+    let turning = |head_dim, dim| {
+        let mut ops = of_heads(head_dim);
+        if let Op::RopeStore(store) = &mut ops[0] {
+            store.rope.turned_dim = dim;
+        }
+        ops
+    };
+    assert!(is_one(&turning(128, 64), [1, 0, 1], &chip, scratch));
+    assert!(!is_one(&turning(64, 32), [1, 0, 1], &chip, scratch));
 }
 
 /// The last layer of a model is lowered like the others: when the outputs are gathered, nobody needs its norm any more. Breaks when

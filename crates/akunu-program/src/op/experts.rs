@@ -105,15 +105,24 @@ pub struct ExpertDown {
     pub to: Slice,
 }
 
+/// What results are weighed by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Weights {
+    /// Numbers, (rows, used).
+    Numbers(Slice),
+    /// The sigmoids of these numbers, (rows, used).
+    Sigmoids(Slice),
+    /// One number for all.
+    One(f32),
+}
+
 /// `to[r] = Σ_i weights[r][i] * x[r][i]`, or `to[r] += …`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weigh {
     /// (rows, used, width).
     pub x: Slice,
-    /// (rows, used).
-    pub weights: Slice,
-    /// Whether the weights are the sigmoids of what is there.
-    pub sigmoid: bool,
+    /// The weights.
+    pub weights: Weights,
     /// Results of a row.
     pub n_used: u32,
     /// Elements of a result.

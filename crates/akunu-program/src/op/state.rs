@@ -1,10 +1,10 @@
-//! What sequences remember besides keys and values: layers with a state of fixed size.
+//! Layers with a state: a memory of fixed size for each sequence, instead of keys and values.
 //!
-//! A state lies in a block of its layer's [`StatePool`]; the blocks of all layers have the same numbers. A row names two of
-//! them ([`Row::states`](akunu_types::params::Row)): it goes on from the state in the first and leaves its own in the second.
+//! Each state is in a block of its layer's [`StatePool`], under the same block number in all layers. A row names two blocks
+//! ([`Row::states`](akunu_types::params::Row)): it continues from the state in the first and writes its own to the second.
 //!
 //! ```text
-//! for each row, in order:   S = block[from], or zeros;   S, y = step(S, x);   block[to] = S, unless there is none
+//! for each row, in order:   S = block[from], or zeros;   S, y = step(S, x);   block[to] = S, if the row names one
 //! ```
 //!
 //! So a row can follow any other of its sequence: the one before it, or its parent in a tree of guesses. A state that nothing
@@ -21,7 +21,7 @@ pub struct StatePool {
     pub n_blocks: u32,
 }
 
-/// What a short convolution reads and gives.
+/// The inputs of a short convolution, and its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConvForm {
     /// `to = silu(conv(x) + bias)`; a row of x begins with the inputs, (width).
@@ -39,7 +39,7 @@ pub enum ConvForm {
 /// The state holds the inputs of the last `taps - 1` tokens, the oldest first: (taps - 1, width).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ShortConv {
-    /// What it reads and gives.
+    /// Its inputs and its result.
     pub form: ConvForm,
     /// (rows, stride).
     pub x: Slice,
@@ -163,7 +163,7 @@ pub struct GatedNorm {
     pub order: GateOrder,
     /// (width) for all pieces, or (pieces, width).
     pub weight: Slice,
-    /// Whether every piece has weights of its own.
+    /// Whether each piece has different weights.
     pub own_weights: bool,
     /// Pieces that are normalised by themselves.
     pub pieces: u32,

@@ -52,6 +52,24 @@ pub enum RowError {
         /// Sequences that have it.
         owners: u32,
     },
+    /// A block of states that the pool does not have.
+    #[error("row {row} is given the state in block {block}, and there are {n_blocks}")]
+    Block {
+        /// The row.
+        row: u32,
+        /// The block.
+        block: u32,
+        /// Blocks of the pool.
+        n_blocks: u32,
+    },
+    /// A block that one sequence writes and a different one uses.
+    #[error("row {row} uses the state in block {block}, which another sequence writes")]
+    State {
+        /// The row.
+        row: u32,
+        /// The block.
+        block: u32,
+    },
     /// Two rows that would be stored in the same place, or out of order.
     #[error("row {row} of sequence {sequence} does not come after the others of that sequence")]
     Order {

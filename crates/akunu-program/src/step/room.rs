@@ -13,6 +13,8 @@ pub struct Room {
     pub advances: bool,
     /// Where the keys and values that it reads are.
     pub pages: Vec<PageMap>,
+    /// Blocks of the states that it reads and writes, if it does.
+    pub states: Option<u32>,
     /// The slots of a sequence that it moves, if it does.
     pub moved: Option<SequenceSlots>,
     /// Whether its rows attend to the other rows of their texts.

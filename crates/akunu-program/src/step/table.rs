@@ -6,6 +6,7 @@ use akunu_types::params::Row;
 
 use super::error::RowError;
 use super::room::Room;
+use super::states::States;
 use super::tree;
 use super::{Counts, PageMap, SequenceSlots, StepMemory};
 use crate::buffer::Slice;
@@ -28,6 +29,7 @@ struct Tables {
 pub struct RowTable {
     memory: StepMemory,
     tables: Vec<Tables>,
+    states: States,
     rows: Vec<Row>,
     tokens: Vec<u32>,
     outputs: Vec<u32>,
@@ -63,6 +65,7 @@ impl RowTable {
         RowTable {
             memory,
             tables: tables.collect(),
+            states: States::default(),
             rows: Vec::with_capacity(memory.row_capacity as usize),
             tokens: Vec::with_capacity(memory.row_capacity as usize),
             outputs: Vec::with_capacity(memory.row_capacity as usize),
@@ -71,6 +74,12 @@ impl RowTable {
             seen: vec![0; memory.n_sequences as usize],
             n_checks: 0,
         }
+    }
+
+    /// The same with so many blocks of states.
+    pub fn with_states(self, n_blocks: u32) -> RowTable {
+        let states = States::new(n_blocks);
+        RowTable { states, ..self }
     }
 
     /// The buffers that the table is uploaded to.
@@ -184,6 +193,7 @@ impl RowTable {
             window: windows.min(),
         }
         .check()?;
+        self.states.check(&self.rows)?;
         let mut last: Option<Row> = None;
         for row in self.rows.iter().filter(|row| row.is_active()) {
             // Of rows that follow each other, what is seen was looked at with the first; only what is written is new.
@@ -469,7 +479,9 @@ impl Checked<'_> {
             (Some(_), None) => false,
         };
         let texts_checked = self.has_texts || !room.reads_texts;
-        is_checked && texts_checked && pages.iter().all(knows)
+        let n_blocks = self.table.states.n_blocks();
+        let states_checked = (room.states).is_none_or(|n| self.has_pages && n == n_blocks);
+        is_checked && texts_checked && states_checked && pages.iter().all(knows)
     }
 
     /// How often the program runs.

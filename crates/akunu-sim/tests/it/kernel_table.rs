@@ -106,4 +106,5 @@ families! {
     rope => Rope,
     nvidia => Nvidia,
     sampling => Sampling,
+    state => State,
 }

@@ -141,6 +141,27 @@ const FAULTS: &[Fault] = &[
         kernel: "expert_down_q4_0",
     },
     Fault {
+        what: "a state that is not stored where the next row writes another",
+        file: "include/states.h",
+        right: "state_to(rows[next], n_blocks) == to ?",
+        wrong: "true ?",
+        kernel: "short_conv_f32",
+    },
+    Fault {
+        what: "a state that is loaded though it was not stored",
+        file: "state/delta_rule.metal",
+        right: "from == NO_STATE || from != held",
+        wrong: "true",
+        kernel: "delta_rule_f32",
+    },
+    Fault {
+        what: "groups that take turns",
+        file: "state/ssd.metal",
+        right: "head / (n_heads / params.groups) * size",
+        wrong: "head % params.groups * size",
+        kernel: "ssd_f32",
+    },
+    Fault {
         what: "a history that does not begin again",
         file: "include/choice.h",
         right: "row.length % history_stride",

@@ -81,13 +81,13 @@ shared_struct! {
         8 => n_used: u32,
         /// Whether a sum is added to what is there.
         12 => add: u32,
-        /// Whether a row is weighed by the sigmoid of its number.
-        16 => sigmoid: u32,
+        /// What a row is weighed by: 0 is its number, 1 the sigmoid of its number, 2 is `weight`.
+        16 => weighed_by: u32,
+        /// The weight of all rows, where it is asked for.
+        20 => weight: f32,
         /// Unused, zero.
-        20 => _pad0: u32,
+        24 => _pad0: u32,
         /// Unused, zero.
-        24 => _pad1: u32,
-        /// Unused, zero.
-        28 => _pad2: u32,
+        28 => _pad1: u32,
     }
 }

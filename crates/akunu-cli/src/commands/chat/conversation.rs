@@ -191,11 +191,15 @@ impl Told {
             }
         }
         let text = reply.text().trim().to_string();
+        let thought = reply.thought().trim().to_string();
         let logprobs = (!reply.tokens().is_empty())
             .then(|| logprobs::list(reply.tokens(), self.model.tokenizer()));
         let stats = reply.finish();
         if self.shown.json {
             let mut object = as_json(&text, &stats);
+            if !thought.is_empty() {
+                object["reasoning"] = thought.into();
+            }
             if let Some(logprobs) = logprobs {
                 object["logprobs"] = logprobs;
             }

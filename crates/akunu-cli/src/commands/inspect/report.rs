@@ -30,6 +30,9 @@ pub struct Report {
     pub weights: Weights,
     /// Absent for a model that keeps no keys and values, and for one that cannot be run.
     pub kv_cache: Option<KvCache>,
+    /// Bytes of the state of a sequence of any length; absent for a model whose layers have no state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state_bytes: Option<u64>,
     /// How fast a chip could decode at best, when one was named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor: Option<Floor>,
@@ -210,6 +213,7 @@ impl Report {
             layer_kinds: config.map(LayerKind::all).unwrap_or_default(),
             weights: Weights::of(store, config),
             kv_cache: config.and_then(|config| KvCache::of(config, context)),
+            state_bytes: config.map(Model::state_bytes).filter(|&bytes| bytes > 0),
             encoder: config.and_then(|config| Encoder::of(store, config)),
             description,
             floor: None,

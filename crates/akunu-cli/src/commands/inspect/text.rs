@@ -52,6 +52,10 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if let Some(kv) = &report.kv_cache {
         fact("KV cache", &cache_line(kv))?;
     }
+    if let Some(state) = report.state_bytes {
+        let line = format!("{} for each sequence, of any length", bytes(state));
+        fact("state", &line)?;
+    }
     if let Some(floor) = &report.floor {
         let line = format!(
             "at best {:.0} tokens a second on {}, which reads {} for each",

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Blocks;
-use crate::matmul::shape::Shape;
+use crate::matmul::vectors::Vectors;
 use crate::panels::format::CELL;
 
 /// Writes the cells of blocks `range` of x to `packed`, `n_words` words for each vector and cell. `put` quantises a cell of one
@@ -17,8 +17,8 @@ use crate::panels::format::CELL;
 #[inline(always)]
 pub unsafe fn pack_cells(
     (cells, n_words): (usize, usize),
-    (shape, blocks): (&Shape, Blocks),
-    x: &[f32],
+    blocks: Blocks,
+    x: &Vectors,
     (range, packed): (Range<usize>, *mut u8),
     put: impl Fn(&[f32; CELL], (usize, usize), &mut [u32]),
 ) {
@@ -32,7 +32,7 @@ pub unsafe fn pack_cells(
         };
         for (c, out) in out.chunks_exact_mut(n * n_words).enumerate() {
             for (i, vector) in vectors.clone().enumerate() {
-                let from = &x[vector * shape.lda + c * CELL..];
+                let from = &x.get(vector)[c * CELL..];
                 if let Some(from) = from.first_chunk() {
                     put(from, (i, n), out);
                 }

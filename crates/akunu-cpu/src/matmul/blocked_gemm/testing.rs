@@ -7,6 +7,7 @@ use std::ops::Range;
 use super::{BlockedGemm, Blocks, MicroKernel, scratch_bytes};
 use crate::isa::{Isa, Level};
 use crate::matmul::shape::Shape;
+use crate::matmul::vectors::Vectors;
 use crate::memory::Pages;
 use crate::panels::format::ROWS;
 use crate::part::{Own, Part, Team};
@@ -18,8 +19,8 @@ pub fn levels() -> Vec<Level> {
     levels
 }
 
-/// Lays blocks of x out: columns, shape and blocks, x, the blocks, and where they go.
-pub type Pack = unsafe fn(usize, (&Shape, Blocks), &[f32], Range<usize>, *mut u8);
+/// Lays blocks of x out: how x is cut, x, the blocks, and where they go.
+pub type Pack = unsafe fn(Blocks, &Vectors, Range<usize>, *mut u8);
 
 /// How x is laid out for a micro-kernel: the bytes that `m` vectors of so many columns take, and what lays them out.
 #[derive(Clone, Copy)]
@@ -42,12 +43,12 @@ pub fn products<F: MicroKernel>(
     let shape = Shape {
         m,
         n,
-        lda: cols,
         ldc: n,
         alpha: 1.0,
         beta: 0.0,
     };
     let blocks = Blocks::of(m, level.isa());
+    let x = Vectors::rows(x, m, cols, cols);
     let packed = Pages::zeroed((packing.bytes)(m, cols)).unwrap();
     let (team, mut own) = (Team::new(1), Own::default());
     let part = Part::new((0, 1), &team, &mut own, 0);
@@ -56,7 +57,7 @@ pub fn products<F: MicroKernel>(
     let all = 0..blocks.count();
     // SAFETY: the machine has the level, and there is as much memory as the functions say.
     unsafe {
-        (packing.pack)(cols, (&shape, blocks), x, all, packed.pointer());
+        (packing.pack)(blocks, &x, all, packed.pointer());
         let job = BlockedGemm {
             kernel,
             shape: &shape,

@@ -21,7 +21,7 @@ use crate::matmul::blocked_gemm::{
     Blocks, Group, LEAST_AVX2, LEAST_AVX512, MOST_AVX2, MOST_AVX512, MicroKernel,
 };
 use crate::matmul::float_gemv::{Float, Rows};
-use crate::matmul::shape::Shape;
+use crate::matmul::vectors::Vectors;
 use crate::number::Number;
 use crate::panels::format::ROWS;
 use crate::simd::{self, Lanes, WithLanes, prefetch, transpose};
@@ -39,13 +39,8 @@ pub fn packed_bytes(m: usize, cols: usize) -> usize {
 /// # Safety
 /// - `reach`: `packed` has room for [`packed_bytes`].
 /// - `own`: nobody else touches these blocks.
-pub unsafe fn pack_x(
-    cols: usize,
-    (shape, blocks): (&Shape, Blocks),
-    x: &[f32],
-    range: Range<usize>,
-    packed: *mut u8,
-) {
+pub unsafe fn pack_x(blocks: Blocks, x: &Vectors, range: Range<usize>, packed: *mut u8) {
+    let cols = x.len();
     for block in range {
         let vectors = blocks.vectors(block);
         let n = vectors.len();
@@ -55,9 +50,8 @@ pub unsafe fn pack_x(
             std::slice::from_raw_parts_mut(first, cols * n)
         };
         for (i, vector) in vectors.enumerate() {
-            let numbers = &x[vector * shape.lda..][..cols];
             let places = out[i..].iter_mut().step_by(n);
-            places.zip(numbers).for_each(|(to, from)| *to = *from);
+            places.zip(x.get(vector)).for_each(|(to, from)| *to = *from);
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::isa::{Isa, Level};
 use crate::matmul::activation::Values;
 use crate::matmul::blocked_gemm::pack::{lay_words, pack_cells};
 use crate::matmul::blocked_gemm::{Blocks, GROUPS, Group, MicroKernel};
-use crate::matmul::shape::Shape;
+use crate::matmul::vectors::Vectors;
 use crate::panels::format::{CELL, SUPER};
 use crate::panels::matrix::{PackedMatrix, PackedShape};
 
@@ -44,27 +44,15 @@ pub fn packed_bytes(m: usize, cols: usize) -> usize {
 /// - `reach`: `packed` has room for [`packed_bytes`].
 /// - `own`: nobody else touches these blocks.
 #[target_feature(enable = "avx2")]
-pub unsafe fn pack_x(
-    cols: usize,
-    (shape, blocks): (&Shape, Blocks),
-    x: &[f32],
-    range: Range<usize>,
-    packed: *mut u8,
-) {
+pub unsafe fn pack_x(blocks: Blocks, x: &Vectors, range: Range<usize>, packed: *mut u8) {
     // SAFETY: passes on `level`, `reach` and `own`.
     unsafe {
-        let sizes = (cols / CELL, CELL_BYTES / 4);
-        pack_cells(
-            sizes,
-            (shape, blocks),
-            x,
-            (range, packed),
-            |x, at, block| {
-                let mut words = [0; CELL_BYTES / 4];
-                quantise(x, &mut words);
-                lay_words(&words, at, block);
-            },
-        );
+        let sizes = (x.len() / CELL, CELL_BYTES / 4);
+        pack_cells(sizes, blocks, x, (range, packed), |x, at, block| {
+            let mut words = [0; CELL_BYTES / 4];
+            quantise(x, &mut words);
+            lay_words(&words, at, block);
+        });
     }
 }
 

@@ -31,7 +31,7 @@ use crate::isa::{Isa, Level};
 use crate::matmul::activation::scale_and_inverse;
 use crate::matmul::blocked_gemm::pack::{lay_words, pack_cells};
 use crate::matmul::blocked_gemm::{Blocks, Group, MicroKernel};
-use crate::matmul::shape::Shape;
+use crate::matmul::vectors::Vectors;
 use crate::panels::format::{CELL, Quant, Scales};
 use crate::panels::matrix::PackedMatrix;
 
@@ -58,27 +58,15 @@ pub fn packed_bytes(m: usize, cols: usize) -> usize {
 /// - `reach`: `packed` has room for [`packed_bytes`].
 /// - `own`: nobody else touches these blocks.
 #[target_feature(enable = "avx2")]
-pub unsafe fn pack_x(
-    cols: usize,
-    (shape, blocks): (&Shape, Blocks),
-    x: &[f32],
-    range: Range<usize>,
-    packed: *mut u8,
-) {
-    let sizes = (cols / CELL, CELL_BYTES / 4);
+pub unsafe fn pack_x(blocks: Blocks, x: &Vectors, range: Range<usize>, packed: *mut u8) {
+    let sizes = (x.len() / CELL, CELL_BYTES / 4);
     // SAFETY: passes on `level`, `reach` and `own`.
     unsafe {
-        pack_cells(
-            sizes,
-            (shape, blocks),
-            x,
-            (range, packed),
-            |x, at, block| {
-                let mut words = [0; CELL_BYTES / 4];
-                quantise(x, &mut words);
-                lay_words(&words, at, block);
-            },
-        );
+        pack_cells(sizes, blocks, x, (range, packed), |x, at, block| {
+            let mut words = [0; CELL_BYTES / 4];
+            quantise(x, &mut words);
+            lay_words(&words, at, block);
+        });
     }
 }
 

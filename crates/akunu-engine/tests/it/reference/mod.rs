@@ -11,6 +11,7 @@ use akunu_program::Device;
 use crate::support::exact_cpu::cpu;
 use crate::support::files::{write_folder, write_gguf};
 use crate::support::fixture::Fixture;
+use crate::support::saved_experts::{Numbers, write_saved_experts};
 
 fn devices() -> [Box<dyn Device>; 2] {
     [Box::new(TwinDevice::new()), cpu()]
@@ -68,6 +69,30 @@ fn llama3() {
     agrees("llama3");
 }
 
+/// Convolutions over three tokens in all layers but one.
+#[test]
+fn lfm2() {
+    agrees("lfm2");
+}
+
+/// The delta rule, in both orders of heads, and attention with a gate and partial positions.
+#[test]
+fn qwen35() {
+    agrees("qwen35");
+}
+
+/// Convolutions and experts that a bias chooses.
+#[test]
+fn lfm2moe() {
+    agrees("lfm2moe");
+}
+
+/// The delta rule and experts, with one of all tokens that has a gate.
+#[test]
+fn qwen35moe() {
+    agrees("qwen35moe");
+}
+
 /// A window in every layer.
 #[test]
 fn mistral() {
@@ -122,6 +147,43 @@ fn dots1() {
     agrees("dots1");
 }
 
+/// Half of a head turns; biases of q, k and v; groups of experts.
+#[test]
+fn glm4moe() {
+    agrees("glm4moe");
+}
+
+/// Three quarters of a head turn; q, k and v in one tensor; groups of experts.
+#[test]
+fn bailingmoe2() {
+    agrees("bailingmoe2");
+}
+
+/// Norms of heads after they turn, a larger base of RoPE.
+#[test]
+fn hunyuan_dense() {
+    agrees("hunyuan-dense");
+}
+
+/// The same with experts and a shared one; layers use different numbers of them.
+#[test]
+fn hunyuan_moe() {
+    agrees("hunyuan-moe");
+}
+
+/// Blocks that read the same norm by mean and variance, RoPE only where there is a window, a factor of the logits.
+#[test]
+fn cohere2() {
+    agrees("cohere2");
+}
+
+/// The same with experts, the mean of whose result and that of shared ones counts, after a layer without experts and window that
+/// has RoPE.
+#[test]
+fn cohere2moe() {
+    agrees("cohere2moe");
+}
+
 /// Norms of all queries and all keys of a token.
 #[test]
 fn olmoe() {
@@ -132,6 +194,19 @@ fn olmoe() {
 #[test]
 fn gpt_oss() {
     agrees("gpt-oss");
+}
+
+/// gpt-oss as `transformers` saves it: gate and up are alternate rows of one tensor, and matrices are transposed.
+#[test]
+fn gpt_oss_as_transformers_saves_it() {
+    let mut model = Fixture::read("transformers", "gpt-oss");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = write_saved_experts(&mut model, folder.path(), Numbers::Exact);
+    for device in devices() {
+        let name = device.name();
+        let error = worst_error(&model, &path, device);
+        assert!(error < BOUND, "{name}: NMSE {error:e}");
+    }
 }
 
 /// GELU gate, scaled embeddings, norms of 1 + w.

@@ -2,11 +2,13 @@
 //!
 //! `swiglu_oai_gate_f32`: `y[i] = g * sigmoid(1.702 g) * (u + 1)`, with `g = min(gate[i], 7)` and `u = up[i]` clamped to 7.
 //!
+//! `sigmoid_gate_f32`: `y[i] = sigmoid(gate[i]) * up[i]`.
+//!
 //! One thread for four elements.
 
 use akunu_types::params::ElementwiseParams;
 
-use super::{awkward_inputs, gelu, gelu_erf, silu, swiglu_oai};
+use super::{awkward_inputs, gelu, gelu_erf, sigmoid, silu, swiglu_oai};
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::table::{Args, Family, KernelRow, Launch, buffers};
@@ -28,6 +30,11 @@ pub const GELU_ERF: KernelRow = KernelRow {
 
 /// The row of `swiglu_oai_gate_f32`, the gate of gpt-oss.
 pub const SWIGLU_OAI: KernelRow = row("swiglu_oai_gate_f32", |t| twin(t, swiglu_oai));
+
+/// The row of `sigmoid_gate_f32`, the gate of attention.
+pub const SIGMOID: KernelRow = row("sigmoid_gate_f32", |t| {
+    twin(t, |gate, up| sigmoid(gate) * up)
+});
 
 buffers! {
     pub struct Buffers, Slices(p: ElementwiseParams at 3) {

@@ -8,7 +8,7 @@ use crate::case::{Case, Rng};
 use crate::chip::SIMD_WIDTH;
 use crate::constant::Constant;
 use crate::extent::product;
-use crate::kernel::activation::{gelu, gelu_erf, silu, swiglu_oai};
+use crate::kernel::activation::{gelu, gelu_erf, sigmoid, silu, swiglu_oai};
 use crate::table::{Args, Launch};
 use crate::weight::{WeightLayout, any_scale_type, case_block, scattered};
 
@@ -128,6 +128,7 @@ pub fn gate_code(gate: GateFunction) -> u32 {
         GateFunction::Gelu => 1,
         GateFunction::GeluErf => 2,
         GateFunction::SwigluOai => 3,
+        GateFunction::Sigmoid => 4,
     }
 }
 
@@ -137,6 +138,7 @@ pub fn gate(code: u32) -> fn(f32, f32) -> f32 {
         0 => |gate, up| silu(gate) * up,
         1 => |gate, up| gelu(gate) * up,
         2 => |gate, up| gelu_erf(gate) * up,
+        4 => |gate, up| sigmoid(gate) * up,
         _ => swiglu_oai,
     }
 }

@@ -18,7 +18,8 @@ use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
 use crate::kernel::pages::{self, Pages};
 use crate::kernel::rope::{
-    Centre, Frequencies, case_centres, case_table, centre_len, head_launch, rounding, table_len,
+    Centre, Frequencies, can_turn, case_centres, case_table, centre_len, head_launch, rounding,
+    table_len, turned_dim,
 };
 use crate::table::{Args, Family, KernelRow, Launch, Pool, buffers};
 use crate::twin::Twin;
@@ -38,7 +39,12 @@ pub const INTERLEAVED: KernelRow = KernelRow {
     name: ("kv_shift_f16", ""),
     family: Family::KvCache,
     source: "kv_shift",
-    constants: &[Constant::FreqTable, Constant::KeyCentre, Constant::KvQ8],
+    constants: &[
+        Constant::FreqTable,
+        Constant::KeyCentre,
+        Constant::TurnedDim,
+        Constant::KvQ8,
+    ],
     launch,
     work,
     twin: |t| twin(t, Pairing::Interleaved),
@@ -60,7 +66,7 @@ fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let pages = Pages::from((&p, args.constants));
     let end = p.keep.saturating_add(p.shift).saturating_add(p.new_len);
     let exists = p.sequence < p.n_sequences && end <= pages.max_slots();
-    let n_heads = if exists && pages.are_usable() {
+    let n_heads = if exists && pages.are_usable() && can_turn(args, p.head_dim) {
         p.n_kv_heads
     } else {
         0
@@ -106,6 +112,7 @@ fn twin(t: &mut Twin, pairing: Pairing) {
         theta: p.theta,
         scale: p.freq_scale,
         head_dim,
+        turned_dim: turned_dim(constants, p.head_dim) as usize,
     };
     for slot in p.keep as usize..(p.keep + p.new_len) as usize {
         for head in 0..p.n_kv_heads as usize {
@@ -130,18 +137,21 @@ struct Setting {
     new_len: u32,
     has_table: bool,
     freq_scale: f32,
+    turned: u32,
 }
 
-/// Moves within a page and over the ends of several, by one slot and by more than a page, of nothing, and of keys that stay as they
-/// are.
+/// Moves within a page and over the ends of several, by one slot and by more than a page, of nothing, of keys that stay as they are,
+/// and of heads of which some elements do not turn.
 #[rustfmt::skip]
-const SETTINGS: [Setting; 6] = [
-    Setting { head_dim: 64, n_kv_heads: 3, page_shift: 5, keep: 0, shift: 5, new_len: 11, has_table: false, freq_scale: 1.0 },
-    Setting { head_dim: 80, n_kv_heads: 2, page_shift: 5, keep: 4, shift: 1, new_len: 70, has_table: true, freq_scale: 1.0 },
-    Setting { head_dim: 128, n_kv_heads: 1, page_shift: 5, keep: 31, shift: 40, new_len: 57, has_table: true, freq_scale: 1.0 },
-    Setting { head_dim: 32, n_kv_heads: 1, page_shift: 6, keep: 1, shift: 7, new_len: 100, has_table: false, freq_scale: 1.0 },
-    Setting { head_dim: 256, n_kv_heads: 1, page_shift: 6, keep: 0, shift: 6, new_len: 0, has_table: true, freq_scale: 1.0 },
-    Setting { head_dim: 64, n_kv_heads: 2, page_shift: 5, keep: 29, shift: 3, new_len: 4, has_table: true, freq_scale: 0.0 },
+const SETTINGS: [Setting; 8] = [
+    Setting { head_dim: 64, n_kv_heads: 3, page_shift: 5, keep: 0, shift: 5, new_len: 11, has_table: false, freq_scale: 1.0, turned: 64 },
+    Setting { head_dim: 80, n_kv_heads: 2, page_shift: 5, keep: 4, shift: 1, new_len: 70, has_table: true, freq_scale: 1.0, turned: 80 },
+    Setting { head_dim: 128, n_kv_heads: 1, page_shift: 5, keep: 31, shift: 40, new_len: 57, has_table: true, freq_scale: 1.0, turned: 128 },
+    Setting { head_dim: 32, n_kv_heads: 1, page_shift: 6, keep: 1, shift: 7, new_len: 100, has_table: false, freq_scale: 1.0, turned: 32 },
+    Setting { head_dim: 256, n_kv_heads: 1, page_shift: 6, keep: 0, shift: 6, new_len: 0, has_table: true, freq_scale: 1.0, turned: 256 },
+    Setting { head_dim: 64, n_kv_heads: 2, page_shift: 5, keep: 29, shift: 3, new_len: 4, has_table: true, freq_scale: 0.0, turned: 64 },
+    Setting { head_dim: 128, n_kv_heads: 2, page_shift: 5, keep: 3, shift: 6, new_len: 40, has_table: true, freq_scale: 1.0, turned: 64 },
+    Setting { head_dim: 96, n_kv_heads: 1, page_shift: 5, keep: 0, shift: 5, new_len: 9, has_table: false, freq_scale: 1.0, turned: 24 },
 ];
 
 fn cases() -> Vec<Case> {
@@ -195,8 +205,9 @@ fn case(s: &Setting, format: KvFormat, has_centre: bool) -> Case {
     let used: Vec<(u32, u32)> = [(0, 0), (2, 0)].into_iter().chain(moved).collect();
     let table = pages.case_table(&mut rng, &used);
     let label = format!(
-        "head_dim {}, heads {}, {} slots by {} after {} in pages of {}, table {}, scale {}, {}{}",
+        "head_dim {}, {} turn, heads {}, {} slots by {} after {} in pages of {}, table {}, scale {}, {}{}",
         s.head_dim,
+        s.turned,
         s.n_kv_heads,
         s.new_len,
         s.shift,
@@ -208,6 +219,9 @@ fn case(s: &Setting, format: KvFormat, has_centre: bool) -> Case {
         if has_centre { ", centres" } else { "" }
     );
     let mut constants = Constants::none().with_bool(Constant::FreqTable, s.has_table);
+    if s.turned < s.head_dim {
+        constants = constants.with_u32(Constant::TurnedDim, s.turned);
+    }
     if has_centre {
         constants = constants.with_bool(Constant::KeyCentre, true);
     }
@@ -219,7 +233,7 @@ fn case(s: &Setting, format: KvFormat, has_centre: bool) -> Case {
         .bind(&k)
         .bind(&v)
         .bind(&table)
-        .bind(&case_table(s.has_table, s.head_dim))
+        .bind(&case_table(s.has_table, s.head_dim, s.turned))
         .bind(&centres)
 }
 

@@ -29,7 +29,9 @@ use half::f16;
 use self::shape::{
     BATCH_HEADS, FEW_SIMD_GROUPS, KEY_TILE, N_SIMD_GROUPS, batches, n_shared, streams,
 };
-pub use self::shape::{HEAD_STEP, MAX_GROUPS, MAX_HEAD_DIM, groups, simd_groups, takes};
+pub use self::shape::{
+    HEAD_STEP, MAX_GROUPS, MAX_HEAD_DIM, groups, simd_groups, takes, takes_turn,
+};
 use crate::chip::SIMD_WIDTH;
 use crate::constant::{Constant, Constants};
 use crate::cost::{Traffic, Work, multiply_adds};
@@ -40,7 +42,7 @@ use crate::kernel::convert::half_rows::Order;
 use crate::kernel::norm::rmsnorm::rmsnorm;
 use crate::kernel::nvidia::staging::QUAD;
 use crate::kernel::pages::{self, Pages};
-use crate::kernel::rope::{Centre, Frequencies, centre_len, table_len};
+use crate::kernel::rope::{Centre, Frequencies, centre_len, table_len, turned_dim};
 use crate::table::{Args, Family, KernelRow, Launch, Pool, buffers};
 use crate::twin::Twin;
 
@@ -78,6 +80,7 @@ pub const INTERLEAVED: KernelRow = KernelRow {
         Constant::FreqTable,
         Constant::HeadNorm,
         Constant::KeyCentre,
+        Constant::TurnedDim,
         Constant::KvQ8,
     ],
     launch: |args, _| launch(args),
@@ -102,6 +105,7 @@ fn launch(args: &Args) -> Launch {
     let head_dim = args.constants.u32(Constant::HeadDim);
     let is_taken = takes(p.n_heads, p.n_kv_heads, p.head_dim)
         && head_dim == Some(p.head_dim)
+        && takes_turn(p.head_dim, turned_dim(args.constants, p.head_dim))
         && (1..=MAX_GROUPS).contains(&p.n_groups)
         && [FEW_SIMD_GROUPS, N_SIMD_GROUPS].contains(&p.n_simd_groups)
         && n_shared(&p).min(BATCH_HEADS) <= p.n_simd_groups
@@ -237,6 +241,7 @@ fn twin_row(
         theta: p.theta,
         scale: p.freq_scale,
         head_dim,
+        turned_dim: turned_dim(constants, p.head_dim) as usize,
     };
     let turn = |head: &[f32], norm: &[f32]| {
         let mut normal = head.to_vec();

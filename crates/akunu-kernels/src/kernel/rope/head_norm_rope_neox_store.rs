@@ -1,16 +1,16 @@
 //! `head_norm_rope_neox_store_f16`: for models that normalise each head of q and k (Qwen 3, Gemma 3).
 //!
-//! As [`super::rope_store`], with `q / rms(q) * q_norm` and `k / rms(k) * k_norm` before they turn.
+//! As [`super::rope_store`], with `q / rms(q) * q_norm` and `k / rms(k) * k_norm` before they turn. With [`Constant::TurnFirst`]
+//! `q / rms(q)` turns before it is multiplied by q_norm, and `k / rms(k)` turns as it is.
 
 use akunu_program::Pairing;
 use akunu_types::params::{RopeStoreParams, Row};
 
 use super::rope_store::{self, kv_len, n_rows, q_len, sizes};
-use super::{Projection, head_launch, table_len};
+use super::{HeadNorm, head_launch, table_len};
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::constant::Constant;
-use crate::kernel::norm::rmsnorm::rmsnorm;
 use crate::table::{Args, KernelRow, Launch, Pool, buffers};
 use crate::twin::Twin;
 
@@ -50,7 +50,12 @@ impl<T: Copy> Buffers<T> {
 pub const ROW: KernelRow = KernelRow {
     name: ("head_norm_rope_neox_store_f16", ""),
     source: "head_norm_rope_neox_store",
-    constants: &[Constant::FreqTable, Constant::KvQ8],
+    constants: &[
+        Constant::FreqTable,
+        Constant::TurnedDim,
+        Constant::TurnFirst,
+        Constant::KvQ8,
+    ],
     launch,
     twin,
     cases: |_| cases(),
@@ -66,14 +71,10 @@ fn launch(args: &Args, chip: &ChipConfig) -> Launch {
 fn twin(t: &mut Twin) {
     let (p, constants): (RopeStoreParams, _) = (t.params(), t.constants());
     let b = Slices::of(t);
-    let norm = |head: &[f32], projection| {
-        let weight = match projection {
-            Projection::Query => b.q_norm,
-            Projection::Key => b.k_norm,
-        };
-        let mut normal = vec![0.0; head.len()];
-        rmsnorm(head, weight, p.eps, &mut normal);
-        normal
+    let norm = HeadNorm {
+        weights: [b.q_norm, b.k_norm],
+        eps: p.eps,
+        turn_first: constants.bool(Constant::TurnFirst),
     };
     let own = rope_store::Slices {
         q: b.q,
@@ -90,10 +91,22 @@ fn twin(t: &mut Twin) {
 }
 
 fn cases() -> Vec<Case> {
-    rope_store::all_settings(|s, format| {
-        let mut rng = Rng::new(u64::from(s.head_dim));
-        rope_store::case(s, format, &mut rng)
-            .bind(&rng.floats(s.head_dim as usize, 1.0))
-            .bind(&rng.floats(s.head_dim as usize, 1.0))
+    let both = [false, true].into_iter();
+    both.flat_map(|turn_first| {
+        rope_store::all_settings(|s, format| {
+            let mut rng = Rng::new(u64::from(s.head_dim));
+            let case = rope_store::case(s, format, &mut rng)
+                .bind(&rng.floats(s.head_dim as usize, 1.0))
+                .bind(&rng.floats(s.head_dim as usize, 1.0));
+            match turn_first {
+                true => Case {
+                    constants: case.constants.with_bool(Constant::TurnFirst, true),
+                    label: format!("{}, weights after the turn", case.label),
+                    ..case
+                },
+                false => case,
+            }
+        })
     })
+    .collect()
 }

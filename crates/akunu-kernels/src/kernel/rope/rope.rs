@@ -3,7 +3,7 @@
 use akunu_program::Pairing;
 use akunu_types::params::{RoPEParams, Row};
 
-use super::{Frequencies, case_table, pair_launch, table_len, tolerance};
+use super::{Frequencies, can_turn, case_table, pair_launch, table_len, tolerance, turned_dim};
 use crate::case::{Case, Rng};
 use crate::constant::{Constant, Constants};
 use crate::extent::strided;
@@ -23,10 +23,15 @@ pub const INTERLEAVED: KernelRow = KernelRow {
     name: ("rope_f32", ""),
     family: Family::Rope,
     source: "rope",
-    constants: &[Constant::FreqTable],
+    constants: &[Constant::FreqTable, Constant::TurnedDim],
     launch: |args, _| {
         let p: RoPEParams = args.params();
-        pair_launch(p.n_heads, p.head_dim, p.n_rows)
+        let n_heads = if can_turn(args, p.head_dim) {
+            p.n_heads
+        } else {
+            0
+        };
+        pair_launch(n_heads, p.head_dim, p.n_rows)
     },
     twin: |t| twin(t, Pairing::Interleaved),
     cases: |_| cases(),
@@ -54,12 +59,14 @@ fn stride(p: &RoPEParams) -> u32 {
 fn twin(t: &mut Twin, pairing: Pairing) {
     let p: RoPEParams = t.params();
     let has_table = t.constants().bool(Constant::FreqTable);
+    let turned = turned_dim(t.constants(), p.head_dim);
     let Slices { x, rows, freqs } = Slices::of(t);
     let frequencies = Frequencies {
         table: has_table.then_some(freqs),
         theta: p.theta,
         scale: p.freq_scale,
         head_dim: p.head_dim as usize,
+        turned_dim: turned as usize,
     };
     for (at, row) in rows.iter().enumerate() {
         let start = at * stride(&p) as usize;
@@ -79,17 +86,20 @@ struct Setting {
     pos: u32,
     gap: u32,
     has_table: bool,
+    turned: u32,
 }
 
 #[rustfmt::skip]
 fn cases() -> Vec<Case> {
     let settings = [
-        Setting { head_dim: 64, n_heads: 9, n_rows: 1, pos: 0, gap: 0, has_table: false },
-        Setting { head_dim: 80, n_heads: 3, n_rows: 3, pos: 1000, gap: 16, has_table: false },
-        Setting { head_dim: 96, n_heads: 1, n_rows: 5, pos: 31, gap: 0, has_table: true },
-        Setting { head_dim: 128, n_heads: 4, n_rows: 2, pos: 131_070, gap: 0, has_table: true },
-        Setting { head_dim: 256, n_heads: 2, n_rows: 1, pos: 32_767, gap: 4, has_table: true },
-        Setting { head_dim: 2, n_heads: 5, n_rows: 7, pos: 3, gap: 1, has_table: false },
+        Setting { head_dim: 64, n_heads: 9, n_rows: 1, pos: 0, gap: 0, has_table: false, turned: 64 },
+        Setting { head_dim: 80, n_heads: 3, n_rows: 3, pos: 1000, gap: 16, has_table: false, turned: 80 },
+        Setting { head_dim: 96, n_heads: 1, n_rows: 5, pos: 31, gap: 0, has_table: true, turned: 96 },
+        Setting { head_dim: 128, n_heads: 4, n_rows: 2, pos: 131_070, gap: 0, has_table: true, turned: 128 },
+        Setting { head_dim: 256, n_heads: 2, n_rows: 1, pos: 32_767, gap: 4, has_table: true, turned: 256 },
+        Setting { head_dim: 2, n_heads: 5, n_rows: 7, pos: 3, gap: 1, has_table: false, turned: 2 },
+        Setting { head_dim: 128, n_heads: 2, n_rows: 3, pos: 1000, gap: 0, has_table: true, turned: 64 },
+        Setting { head_dim: 80, n_heads: 3, n_rows: 2, pos: 31, gap: 8, has_table: false, turned: 20 },
     ];
     settings.iter().map(case).collect()
 }
@@ -118,16 +128,20 @@ fn case(s: &Setting) -> Case {
         })
         .collect();
     let elements = (s.n_rows * stride(&params)) as usize;
+    let mut constants = Constants::none().with_bool(Constant::FreqTable, s.has_table);
+    if s.turned < s.head_dim {
+        constants = constants.with_u32(Constant::TurnedDim, s.turned);
+    }
     Case::new(
         format!(
-            "head_dim {}, heads {}, rows {}, position {}, table {}",
-            s.head_dim, s.n_heads, s.n_rows, s.pos, s.has_table
+            "head_dim {}, {} turn, heads {}, rows {}, position {}, table {}",
+            s.head_dim, s.turned, s.n_heads, s.n_rows, s.pos, s.has_table
         ),
         &params,
         tolerance(s.pos.max(100), s.has_table),
     )
-    .constants(Constants::none().with_bool(Constant::FreqTable, s.has_table))
+    .constants(constants)
     .bind(&rng.floats(elements, 1.0))
     .bind(&rows)
-    .bind(&case_table(s.has_table, s.head_dim))
+    .bind(&case_table(s.has_table, s.head_dim, s.turned))
 }

@@ -9,8 +9,9 @@ use akunu_types::KvFormat;
 use akunu_types::params::{RopeStoreParams, Row};
 
 use super::{
-    Centre, Frequencies, HeadNorm, Projection, case_centres, case_table, centre_len, centring,
-    head_launch, move_to_centres, pair_launch, rounding, table_len, tolerance,
+    Centre, Frequencies, HeadNorm, Projection, can_turn, case_centres, case_table, centre_len,
+    centring, head_launch, move_to_centres, pair_launch, rounding, table_len, tolerance,
+    turned_dim,
 };
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
@@ -39,7 +40,12 @@ buffers! {
 pub const INTERLEAVED: KernelRow = KernelRow {
     name: ("rope_store_f16", ""),
     source: "rope_store",
-    constants: &[Constant::FreqTable, Constant::KeyCentre, Constant::KvQ8],
+    constants: &[
+        Constant::FreqTable,
+        Constant::KeyCentre,
+        Constant::TurnedDim,
+        Constant::KvQ8,
+    ],
     launch,
     twin: |t| plain_twin(t, Pairing::Interleaved),
     cases: |_| cases(Pairing::Interleaved),
@@ -73,10 +79,10 @@ fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     }
 }
 
-/// Rows to launch: none, which the plan check refuses, where pages cannot be read.
+/// Rows to launch: none, which the plan check refuses, where pages cannot be read or heads not turned.
 pub(super) fn n_rows(args: &Args) -> u32 {
     let p: RopeStoreParams = args.params();
-    if Pages::from((&p, args.constants)).are_usable() {
+    if Pages::from((&p, args.constants)).are_usable() && can_turn(args, p.head_dim) {
         p.n_rows
     } else {
         0
@@ -141,7 +147,7 @@ pub(super) fn store(
     constants: &Constants,
     b: Slices,
     pairing: Pairing,
-    norm: Option<HeadNorm>,
+    norm: Option<&HeadNorm>,
 ) {
     let pages = Pages::from((p, constants));
     let head_dim = p.head_dim as usize;
@@ -150,10 +156,15 @@ pub(super) fn store(
         theta: p.theta,
         scale: p.freq_scale,
         head_dim,
+        turned_dim: turned_dim(constants, p.head_dim) as usize,
     };
     let turn = |head: &[f32], position: u32, projection| {
-        let normal = norm.map_or_else(|| head.to_vec(), |norm| norm(head, projection));
-        frequencies.turn(&normal, position as f32, pairing)
+        let normal = norm.map_or_else(|| head.to_vec(), |norm| norm.before(head, projection));
+        let mut turned = frequencies.turn(&normal, position as f32, pairing);
+        if let Some(norm) = norm {
+            norm.after(&mut turned, projection);
+        }
+        turned
     };
     let rows = b.rows.iter().enumerate();
     for (index, row) in rows.filter(|(_, row)| row.is_active()) {
@@ -183,18 +194,21 @@ pub(super) struct Setting {
     rows: &'static [Option<(u32, u32, u32)>],
     gap: u32,
     pub has_table: bool,
+    turned: u32,
 }
 
 /// The settings of all three kernels: GQA 1, 3, 4 and 8, first and last slots of pages, several sequences,
-/// positions that are not slots, idle rows, gaps.
+/// positions that are not slots, idle rows, gaps, heads of which some elements do not turn.
 #[rustfmt::skip]
-pub(super) const SETTINGS: [Setting; 6] = [
-    Setting { head_dim: 64, heads: (9, 3), page_shift: 5, rows: &[Some((0, 0, 0))], gap: 0, has_table: false },
-    Setting { head_dim: 80, heads: (8, 1), page_shift: 5, rows: &[Some((0, 30, 31)), Some((0, 31, 32)), Some((0, 32, 33))], gap: 16, has_table: true },
-    Setting { head_dim: 96, heads: (3, 3), page_shift: 6, rows: &[Some((2, 100, 63)), None, Some((0, 7, 7)), Some((1, 200, 130)), None], gap: 0, has_table: true },
-    Setting { head_dim: 128, heads: (4, 1), page_shift: 5, rows: &[None, Some((1, 1000, 40)), Some((0, 999, 64))], gap: 0, has_table: false },
-    Setting { head_dim: 256, heads: (1, 1), page_shift: 6, rows: &[Some((0, 131_071, 100)), Some((0, 131_070, 99))], gap: 8, has_table: true },
-    Setting { head_dim: 32, heads: (2, 4), page_shift: 5, rows: &[Some((0, 5, 5)), Some((1, 5, 5)), Some((2, 5, 5)), Some((3, 5, 5))], gap: 0, has_table: true },
+pub(super) const SETTINGS: [Setting; 8] = [
+    Setting { head_dim: 64, heads: (9, 3), page_shift: 5, rows: &[Some((0, 0, 0))], gap: 0, has_table: false, turned: 64 },
+    Setting { head_dim: 80, heads: (8, 1), page_shift: 5, rows: &[Some((0, 30, 31)), Some((0, 31, 32)), Some((0, 32, 33))], gap: 16, has_table: true, turned: 80 },
+    Setting { head_dim: 96, heads: (3, 3), page_shift: 6, rows: &[Some((2, 100, 63)), None, Some((0, 7, 7)), Some((1, 200, 130)), None], gap: 0, has_table: true, turned: 96 },
+    Setting { head_dim: 128, heads: (4, 1), page_shift: 5, rows: &[None, Some((1, 1000, 40)), Some((0, 999, 64))], gap: 0, has_table: false, turned: 128 },
+    Setting { head_dim: 256, heads: (1, 1), page_shift: 6, rows: &[Some((0, 131_071, 100)), Some((0, 131_070, 99))], gap: 8, has_table: true, turned: 256 },
+    Setting { head_dim: 32, heads: (2, 4), page_shift: 5, rows: &[Some((0, 5, 5)), Some((1, 5, 5)), Some((2, 5, 5)), Some((3, 5, 5))], gap: 0, has_table: true, turned: 32 },
+    Setting { head_dim: 128, heads: (4, 2), page_shift: 5, rows: &[Some((0, 300, 33)), Some((1, 7, 7))], gap: 0, has_table: true, turned: 64 },
+    Setting { head_dim: 96, heads: (2, 1), page_shift: 5, rows: &[Some((0, 30, 31)), None], gap: 4, has_table: false, turned: 20 },
 ];
 
 impl Setting {
@@ -290,8 +304,9 @@ fn case_of(
         ..Default::default()
     };
     let label = format!(
-        "head_dim {}, heads {n_heads}/{n_kv_heads}, rows {:?} in pages of {}, gap {}, table {}, {}{}",
+        "head_dim {}, {} turn, heads {n_heads}/{n_kv_heads}, rows {:?} in pages of {}, gap {}, table {}, {}{}",
         s.head_dim,
+        s.turned,
         s.rows,
         1 << s.page_shift,
         s.gap,
@@ -304,10 +319,13 @@ fn case_of(
         .map(|&(sequence, _, slot)| (sequence, slot))
         .collect();
     let (q, kv) = (n_rows * q_stride(&params), n_rows * kv_stride(&params));
-    let table = case_table(s.has_table, s.head_dim);
+    let table = case_table(s.has_table, s.head_dim, s.turned);
     let nmse =
         tolerance(s.last_position(), s.has_table) + rounding(format) + centring(centred.is_some());
     let mut constants = Constants::none().with_bool(Constant::FreqTable, s.has_table);
+    if s.turned < s.head_dim {
+        constants = constants.with_u32(Constant::TurnedDim, s.turned);
+    }
     let (queries, mut keys) = (rng.floats(q as usize, 1.0), rng.floats(kv as usize, 1.0));
     if let Some((pairing, centres)) = centred {
         constants = constants.with_bool(Constant::KeyCentre, true);
@@ -316,6 +334,7 @@ fn case_of(
             theta: params.theta,
             scale: params.freq_scale,
             head_dim: s.head_dim as usize,
+            turned_dim: s.turned as usize,
         };
         let rows = keys.chunks_mut(kv_stride(&params) as usize).zip(s.rows());
         for (keys, row) in rows {

@@ -14,7 +14,7 @@ use crate::kernel::attention::selection::with_limits;
 use crate::kernel::convert::half_rows::Order;
 use crate::kernel::nvidia::{Generation, decode_attention};
 use crate::kernel::pages::with_format;
-use crate::lower::cache::{centre_or_any, freq_table, with_centre};
+use crate::lower::cache::{centre_or_any, rope_constants, with_centre};
 use crate::lower::lowering::{Halved, Lowering};
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField};
@@ -40,9 +40,14 @@ impl Decoded<'_> {
     /// Whether there is a kernel for it.
     fn is_known(&self) -> bool {
         // No model has such norms and neighbours that turn together; the kernels for several rows do not know them.
-        let has_pairing = self.store.norms.is_none() || self.store.rope.pairing == Pairing::Halves;
+        let has_pairing = match self.store.norms {
+            None => true,
+            Some(norms) => !norms.turn_first && self.store.rope.pairing == Pairing::Halves,
+        };
         let heads = &self.store.heads;
-        has_pairing && decode_attention::takes(heads.n_heads, heads.n_kv_heads, heads.head_dim)
+        has_pairing
+            && decode_attention::takes(heads.n_heads, heads.n_kv_heads, heads.head_dim)
+            && decode_attention::takes_turn(heads.head_dim, self.store.rope.turned_dim)
     }
 
     fn params(&self) -> DecodeAttentionParams {
@@ -77,8 +82,11 @@ impl Decoded<'_> {
     }
 
     fn constants(&self) -> Constants {
-        let constants = with_format(freq_table(), self.store.cache.format)
-            .with_u32(Constant::HeadDim, self.store.heads.head_dim);
+        let constants = with_format(
+            rope_constants(&self.store.rope, self.store.heads.head_dim),
+            self.store.cache.format,
+        )
+        .with_u32(Constant::HeadDim, self.store.heads.head_dim);
         let constants = with_limits(
             constants,
             self.store.cache.pages.window,

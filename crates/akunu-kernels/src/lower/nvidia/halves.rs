@@ -109,7 +109,9 @@ impl Halving {
                     kernel: match activation {
                         GateFunction::Silu => KernelId::SiluHalfRows,
                         GateFunction::Gelu => KernelId::GeluHalfRows,
-                        GateFunction::GeluErf | GateFunction::SwigluOai => return None,
+                        GateFunction::GeluErf | GateFunction::Sigmoid | GateFunction::SwigluOai => {
+                            return None;
+                        }
                     },
                     inputs: Inputs::Gate { gate, up },
                     eps: 0.0,

@@ -176,8 +176,10 @@ fn attention_of_several_rows_leaves_halves_for_its_product() {
         let mut ops = model.ops[1..13].to_vec();
         for op in &mut ops {
             match op {
-                Op::RopeStore(op::RopeStore { heads, .. })
-                | Op::Attend(op::Attend { heads, .. }) => heads.head_dim = 64,
+                Op::RopeStore(op::RopeStore { heads, rope, .. }) => {
+                    (heads.head_dim, rope.turned_dim) = (64, 64);
+                }
+                Op::Attend(op::Attend { heads, .. }) => heads.head_dim = 64,
                 Op::Product(op::Product { weight, .. }) => weight.dtype = DType::F16,
                 _ => {}
             }

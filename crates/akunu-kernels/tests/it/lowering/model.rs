@@ -184,6 +184,7 @@ impl Model {
                     pairing: Pairing::Halves,
                     theta: 1e4,
                     freq_scale: 1.0,
+                    turned_dim: HEADS.head_dim,
                     divisors,
                 },
                 centre: None,

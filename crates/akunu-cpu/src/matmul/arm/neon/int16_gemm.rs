@@ -24,7 +24,7 @@ use crate::isa::{Isa, Level};
 use crate::matmul::activation::Values;
 use crate::matmul::blocked_gemm::pack::{lay_words, pack_cells};
 use crate::matmul::blocked_gemm::{Blocks, Group, MicroKernel};
-use crate::matmul::shape::Shape;
+use crate::matmul::vectors::Vectors;
 use crate::panels::format::{CELL, SUPER, Table};
 use crate::panels::matrix::PackedMatrix;
 
@@ -36,8 +36,8 @@ pub fn packed_bytes(m: usize, cols: usize) -> usize {
     m * cols.div_ceil(CELL) * CELL_BYTES
 }
 
-/// Lays blocks of x out: columns, shape and blocks, x, the blocks, and where they go.
-pub type Pack = unsafe fn(usize, (&Shape, Blocks), &[f32], Range<usize>, *mut u8);
+/// Lays blocks of x out: how x is cut, x, the blocks, and where they go.
+pub type Pack = unsafe fn(Blocks, &Vectors, Range<usize>, *mut u8);
 
 /// What lays x out for a level.
 pub fn packing(level: Level) -> Pack {
@@ -53,16 +53,10 @@ pub fn packing(level: Level) -> Pack {
 /// # Safety
 /// - `reach`: `packed` has room for [`packed_bytes`].
 /// - `own`: nobody else touches these blocks.
-unsafe fn pack_x<W: BlockDot>(
-    cols: usize,
-    (shape, blocks): (&Shape, Blocks),
-    x: &[f32],
-    range: Range<usize>,
-    packed: *mut u8,
-) {
-    let sizes = (cols / CELL, CELL_BYTES / 4);
+unsafe fn pack_x<W: BlockDot>(blocks: Blocks, x: &Vectors, range: Range<usize>, packed: *mut u8) {
+    let sizes = (x.len() / CELL, CELL_BYTES / 4);
     // SAFETY: passes on `reach` and `own`.
-    unsafe { pack_cells(sizes, (shape, blocks), x, (range, packed), quantise::<W>) }
+    unsafe { pack_cells(sizes, blocks, x, (range, packed), quantise::<W>) }
 }
 
 /// Quantises a cell of one of the vectors of a block, which is in the order of [`Int16Block`](super::int16_cell::Int16Block).

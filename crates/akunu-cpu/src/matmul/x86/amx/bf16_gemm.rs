@@ -20,6 +20,7 @@ use std::ops::Range;
 use super::expand::expand;
 use crate::amx::{TILE, Tiles};
 use crate::matmul::shape::Shape;
+use crate::matmul::vectors::Vectors;
 use crate::panels::format::{CELL, ROWS};
 use crate::panels::matrix::PackedMatrix;
 
@@ -35,24 +36,22 @@ const PAIR_TILES: usize = 2 * RUN * TILE;
 /// Outputs of a pair of panels.
 pub const PAIR: usize = 2 * ROWS;
 
-impl Shape {
-    /// Rows of tiles of x.
-    pub fn tile_rows(&self) -> usize {
-        self.m.div_ceil(16)
-    }
+/// Rows of tiles of `m` vectors.
+pub fn tile_rows(m: usize) -> usize {
+    m.div_ceil(16)
 }
 
 /// Bytes that the tiles of x take.
 pub fn packed_bytes(m: usize, cells: usize) -> usize {
-    m.div_ceil(16) * cells * TILE
+    tile_rows(m) * cells * TILE
 }
 
 /// Bytes that the tiles of a slab take, and a block of sums.
 pub const SCRATCH: usize = SLAB * PAIR_TILES + PAIR * PAIR * 4;
 
 /// Pairs of panels that share a reading of x.
-pub fn pairs_at_once(shape: &Shape) -> usize {
-    if shape.tile_rows() <= 2 { 1 } else { SLAB }
+pub fn pairs_at_once(m: usize) -> usize {
+    if tile_rows(m) <= 2 { 1 } else { SLAB }
 }
 
 /// Cuts rows of tiles `range` of x into tiles at `packed`.
@@ -62,12 +61,12 @@ pub fn pairs_at_once(shape: &Shape) -> usize {
 /// - `reach`: `packed` has room for [`packed_bytes`].
 /// - `own`: nobody else touches the tiles of these rows.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
-pub unsafe fn pack_x(cols: usize, shape: &Shape, x: &[f32], range: Range<usize>, packed: *mut u8) {
-    let cells = cols / CELL;
+pub unsafe fn pack_x(x: &Vectors, range: Range<usize>, packed: *mut u8) {
+    let cells = x.len() / CELL;
     for row in range {
         for within in 0..16 {
             let vector = 16 * row + within;
-            let source = x.get(vector * shape.lda..).filter(|_| vector < shape.m);
+            let source = (vector < x.count()).then(|| x.get(vector));
             for cell in 0..cells {
                 let numbers = source.map_or([_mm512_setzero_ps(); 2], |source| {
                     let source = &source[cell * CELL..][..CELL];
@@ -111,7 +110,7 @@ pub unsafe fn multiply(
         cells: (0, 0),
         y,
     };
-    let few = shape.tile_rows() <= 2;
+    let few = tile_rows(shape.m) <= 2;
     let (cells, run) = (matrix.shape.cells, if few { SHORT_RUN } else { RUN });
     let runs = (0..cells).step_by(run);
     let runs = runs.map(|from| (from, (from + run).min(cells)));
@@ -164,7 +163,7 @@ impl Block<'_> {
             for (at, pair) in slab.clone().enumerate() {
                 self.expand_pair(pair, at);
             }
-            for row in (0..self.shape.tile_rows()).step_by(2) {
+            for row in (0..tile_rows(self.shape.m)).step_by(2) {
                 for (at, pair) in slab.clone().enumerate() {
                     // The next rows of x, a part with each pair.
                     let next = self.x(row + 2 + at % 2);
@@ -189,7 +188,7 @@ impl Block<'_> {
         pair: usize,
         runs: impl Iterator<Item = (usize, usize)>,
     ) {
-        let both = self.shape.tile_rows() > 1;
+        let both = tile_rows(self.shape.m) > 1;
         tiles.zero();
         // SAFETY: passes on `level` and `reach`.
         unsafe {
@@ -237,7 +236,7 @@ impl Block<'_> {
     /// That of [`multiply`].
     unsafe fn multiply(&self, tiles: &mut Tiles, (pair, at): (usize, usize), row: usize) {
         let shape = self.shape;
-        let both = row + 1 < shape.tile_rows();
+        let both = row + 1 < tile_rows(shape.m);
         let (rows, first) = (if both { 32 } else { 16 }, self.cells.0 == 0);
         let beta = if first { shape.beta } else { 1.0 };
         let inside = 16 * row + rows <= shape.m && PAIR * (pair + 1) <= shape.n;
@@ -289,7 +288,7 @@ impl Block<'_> {
             for c in 0..PAIR.min(shape.n - col) {
                 // SAFETY: `reach`: within the block and within y.
                 unsafe {
-                    let to = self.y.add((row + r) * shape.ldc + col + c);
+                    let to = self.y.wrapping_add((row + r) * shape.ldc + col + c);
                     let sum = shape.alpha * sums.add(r * PAIR + c).read();
                     to.write(if beta == 0.0 {
                         sum

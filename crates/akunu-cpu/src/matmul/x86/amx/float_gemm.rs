@@ -13,6 +13,7 @@ use half::{bf16, f16};
 use crate::amx::{Split, TILE, Tiles, masks};
 use crate::matmul::float_gemv::{Float, Rows};
 use crate::matmul::shape::Shape;
+use crate::matmul::vectors::Vectors;
 use crate::panels::format::{CELL, ROWS};
 use crate::simd::transpose::transpose;
 
@@ -42,13 +43,14 @@ pub const SCRATCH: usize = 2 * SLAB * RUN * PARTS + BLOCK * BLOCK * 4;
 /// - `reach`: `packed` has room for [`packed_bytes`].
 /// - `own`: nobody else touches the tiles of these vectors.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
-pub unsafe fn pack_x(cols: usize, shape: &Shape, x: &[f32], range: Range<usize>, packed: *mut u8) {
+pub unsafe fn pack_x(x: &Vectors, range: Range<usize>, packed: *mut u8) {
+    let cols = x.len();
     let cells = cols.div_ceil(CELL);
     for group in range {
         for cell in 0..cells {
             let mut parts = [[_mm512_setzero_ps(); 16]; 2];
-            for n in 0..16.min(shape.m - 16 * group) {
-                let vector = &x[(16 * group + n) * shape.lda..][..cols];
+            for n in 0..16.min(x.count() - 16 * group) {
+                let vector = x.get(16 * group + n);
                 let columns = &vector[cell * CELL..cols.min((cell + 1) * CELL)];
                 // SAFETY: `reach`: as many columns are there.
                 let both = unsafe { f32::line(columns.as_ptr(), masks(columns.len())) };
@@ -189,7 +191,7 @@ impl Job<'_> {
         (from, to): (usize, usize),
     ) {
         let cells = self.rows.cols.div_ceil(CELL);
-        let last = self.shape.tile_rows() - 1;
+        let last = self.shape.m.div_ceil(16) - 1;
         // A missing second group is a copy of the first, whose sums are not stored.
         let x = [0, 1].map(|which| {
             let group = (2 * block + which).min(last);

@@ -303,7 +303,7 @@ impl Job<'_> {
             // SAFETY: `reach`: sixteen floats; and passes on `level` and `reach`.
             let y = unsafe {
                 _mm512_storeu_ps(floats.as_mut_ptr(), *sums);
-                let y = self.y.add(vector * ldc + ROWS * panel);
+                let y = self.y.wrapping_add(vector * ldc + ROWS * panel);
                 std::slice::from_raw_parts_mut(y, rows)
             };
             put(y, &floats[..rows], alpha, beta);

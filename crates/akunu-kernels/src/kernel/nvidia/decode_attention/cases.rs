@@ -13,7 +13,7 @@ use crate::kernel::convert::half_rows::Order;
 use crate::kernel::nvidia::staging::QUAD;
 use crate::kernel::pages::{self, Pages};
 use crate::kernel::rope::{
-    Frequencies, case_centres, case_table, centring, move_to_centres, rounding,
+    Frequencies, case_centres, case_table, centring, move_to_centres, rounding, turned_dim,
 };
 
 /// One attention: halves, no norm, and no constant but the head's size and the table of frequencies, unless told otherwise.
@@ -100,6 +100,10 @@ impl Setting {
     fn norm(self) -> Setting {
         self.with(|constants| constants.with_bool(Constant::HeadNorm, true))
     }
+    /// With heads of which only so many elements turn.
+    fn turned(self, dim: u32) -> Setting {
+        self.with(|constants| constants.with_u32(Constant::TurnedDim, dim))
+    }
     /// With halves as its output.
     fn halves(self, order: Order) -> Setting {
         Setting { order, ..self }
@@ -127,6 +131,7 @@ impl Setting {
     fn case(self, pairing: Pairing) -> Case {
         let (n_heads, n_kv_heads) = self.heads;
         let is_centred = self.is_centred();
+        let turned = turned_dim(&self.constants, self.head_dim);
         let row = self.row;
         let rows = [vec![row], self.others].concat();
         let mask = Mask::new(&self.constants);
@@ -185,7 +190,7 @@ impl Setting {
         };
         let (keys, values) = (pool(2.0), pool(self.largest_value));
         let label = format!(
-            "{}: head_dim {}, heads {n_heads}/{n_kv_heads}, {} slots in pages of {}, {} threadgroups of {} SIMD groups, {}{}{}",
+            "{}: head_dim {}, {turned} turn, heads {n_heads}/{n_kv_heads}, {} slots in pages of {}, {} threadgroups of {} SIMD groups, {}{}{}",
             self.label,
             self.head_dim,
             row.length,
@@ -216,7 +221,7 @@ impl Setting {
                 params.n_rows,
             ),
         };
-        let freqs = case_table(true, self.head_dim);
+        let freqs = case_table(true, self.head_dim, turned);
         let (queries, mut own_keys) = (rng.floats(q as usize, 2.0), rng.floats(kv as usize, 2.0));
         let own_values = rng.floats(kv as usize, self.largest_value);
         let norms = [(); 2].map(|()| rng.floats(self.head_dim as usize, 1.0));
@@ -227,6 +232,7 @@ impl Setting {
                 theta: params.theta,
                 scale: params.freq_scale,
                 head_dim: self.head_dim as usize,
+                turned_dim: turned as usize,
             };
             let of_rows = own_keys.chunks_mut(centres.len()).zip(&rows);
             for (keys, row) in of_rows {
@@ -328,6 +334,13 @@ pub(super) fn cases(pairing: Pairing) -> Vec<Case> {
         setting("two heads", 128, (4, 2), 140)
             .groups(2)
             .small()
+            .q8(),
+        setting("half a head turns", 128, (8, 2), 200)
+            .norm()
+            .turned(64),
+        setting("a quarter of a head turns", 256, (4, 2), 40).turned(64),
+        setting("three quarters of a head turn", 256, (2, 2), 40)
+            .turned(192)
             .q8(),
         setting("values that no half holds", 128, (4, 2), 3)
             .beside([140])

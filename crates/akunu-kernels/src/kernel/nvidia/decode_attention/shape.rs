@@ -26,6 +26,11 @@ pub fn takes(n_heads: u32, n_kv_heads: u32, head_dim: u32) -> bool {
         && head_dim.is_multiple_of(HEAD_STEP)
 }
 
+/// Whether they take heads of which so many elements turn: whole chunks in each half.
+pub fn takes_turn(head_dim: u32, turned_dim: u32) -> bool {
+    turned_dim <= head_dim && turned_dim.is_multiple_of(HEAD_STEP)
+}
+
 /// Streams of a threadgroup: of larger heads, two SIMD groups have half of the values each.
 pub(super) const fn streams(p: &DecodeAttentionParams) -> u32 {
     if p.head_dim <= 128 {

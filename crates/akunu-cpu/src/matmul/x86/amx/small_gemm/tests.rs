@@ -5,6 +5,7 @@ use half::bf16;
 use super::*;
 use crate::isa::Isa;
 use crate::matmul::blocked_gemm::testing::quantised::{ROWS_OF_ALL, cols, error, few, matrix};
+use crate::matmul::vectors::Vectors;
 use crate::memory::Pages;
 use crate::panels::format::Quant;
 use crate::part::{Own, Part, Team};
@@ -25,7 +26,6 @@ fn many(matrix: &PackedMatrix, x: &[f32], m: usize, share: usize) -> Vec<f32> {
     let shape = Shape {
         m,
         n: ROWS_OF_ALL,
-        lda: matrix.shape.cols,
         ldc: ROWS_OF_ALL,
         alpha: 1.0,
         beta: 0.0,
@@ -39,7 +39,8 @@ fn many(matrix: &PackedMatrix, x: &[f32], m: usize, share: usize) -> Vec<f32> {
     // SAFETY: the machine has tiles, and there is as much memory as the functions say.
     unsafe {
         let all = 0..cells(m, n_cells);
-        pack_x((digits, quant, n_cells), &shape, x, all, packed.pointer());
+        let x = Vectors::rows(x, m, matrix.shape.cols, matrix.shape.cols);
+        pack_x((digits, quant), &x, all, packed.pointer());
         let places = (y.as_mut_ptr(), scratch);
         multiply(matrix, &shape, packed.pointer(), places, 0..share);
         let rest = share..matrix.shape.count();

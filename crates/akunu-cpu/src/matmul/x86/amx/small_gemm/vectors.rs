@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::digits::Digits;
 use crate::amx::TILE;
 use crate::matmul::activation::Values;
-use crate::matmul::shape::Shape;
+use crate::matmul::vectors::Vectors;
 use crate::matmul::x86::avx512::gemv::quantise_cell;
 use crate::matmul::x86::int16_cell::first_of_pair;
 use crate::panels::format::{CELL, Quant};
@@ -47,23 +47,21 @@ pub fn packed_bytes(m: usize, cells_of_one: usize) -> usize {
 /// - `own`: nobody else touches these cells.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 pub unsafe fn pack_x(
-    (digits, quant, cells): (Digits, Quant, usize),
-    shape: &Shape,
-    x: &[f32],
+    (digits, quant): (Digits, Quant),
+    x: &Vectors,
     range: Range<usize>,
     packed: *mut u8,
 ) {
+    let cells = x.len() / CELL;
     for at in range {
         let (row, cell) = (at / cells, at % cells);
         // SAFETY: `reach`: a cell of those that there is room for; any bits are one.
         let out = unsafe { &mut *packed.cast::<VectorCell>().add(at) };
         for within in 0..VECTORS {
             let vector = row * VECTORS + within;
-            let numbers = x.get(vector * shape.lda + cell * CELL..);
-            let numbers = numbers.filter(|_| vector < shape.m);
-            let numbers = numbers
-                .and_then(<[f32]>::first_chunk)
-                .unwrap_or(&[0.0; CELL]);
+            let numbers = (vector < x.count()).then(|| &x.get(vector)[cell * CELL..]);
+            let numbers = numbers.and_then(<[f32]>::first_chunk);
+            let numbers = numbers.unwrap_or(&[0.0; CELL]);
             match digits {
                 Digits::Floats => out.put_floats(within, numbers),
                 Digits::Bytes => out.put_bytes(within, numbers, quant.offset),

@@ -1,0 +1,79 @@
+//! Biases, norms and sinks that attention of some models has.
+
+use super::{Parts, in_layer};
+use crate::layer::{Attention, HeadNorms, RowNorms};
+use crate::weights::NamedVector;
+
+impl Parts<'_> {
+    /// Attention with RoPE, with biases of q, k and v if the file has them.
+    pub fn attention_with_biases_found(&self, at: usize) -> Attention {
+        let plain = self.attention(at);
+        match self.has(&in_layer(at, "attention.q.bias")) {
+            true => plain.with_qkv_bias(),
+            false => plain,
+        }
+    }
+
+    /// Scores of each head that have no value.
+    pub fn sinks(&self, at: usize) -> NamedVector {
+        NamedVector::new(in_layer(at, "attention.sinks"), 1, self.heads[at])
+    }
+
+    /// Norms of the heads of queries and keys.
+    pub fn head_norms(&self, at: usize) -> HeadNorms {
+        let norm = |part: &str| NamedVector {
+            change: self.norm_change,
+            ..NamedVector::new(
+                in_layer(at, &format!("attention.{part}_norm.weight")),
+                1,
+                self.head_dim,
+            )
+        };
+        HeadNorms {
+            q: norm("q"),
+            k: norm("k"),
+            eps: self.eps,
+            turn_first: false,
+        }
+    }
+
+    /// Norms of all queries and all keys of a token.
+    pub fn row_norms(&self, at: usize) -> RowNorms {
+        let (heads, kv_heads) = (self.heads[at], self.kv_heads[at]);
+        let norm = |part: &str, n_heads: u32| {
+            let name = in_layer(at, &format!("attention.{part}_norm"));
+            let mut norm = self.norm(name);
+            norm.weight.cols = n_heads * self.head_dim;
+            norm
+        };
+        RowNorms {
+            q: norm("q", heads),
+            k: norm("k", kv_heads),
+        }
+    }
+
+    /// The same, if the file has them.
+    pub fn head_norms_found(&self, at: usize) -> Option<HeadNorms> {
+        let name = in_layer(at, "attention.q_norm.weight");
+        self.has(&name).then(|| self.head_norms(at))
+    }
+
+    /// Norms of the heads of queries and keys after they turn. A turn does not change the root mean square, so that only the
+    /// weights come after it. A score is the sum of `wq q wk k`: queries have both weights, and keys are stored without.
+    pub fn turned_head_norms(&self, at: usize) -> HeadNorms {
+        let HeadNorms { q, k, eps, .. } = self.head_norms(at);
+        HeadNorms {
+            q: NamedVector {
+                times: Some(k.name.clone()),
+                ..q
+            },
+            k,
+            eps,
+            turn_first: true,
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.file.store.tensor(name).is_some()
+    }
+}

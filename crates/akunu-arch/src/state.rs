@@ -1,0 +1,137 @@
+//! Mixers with a state of fixed size: what a token keeps of those before it does not grow with them.
+
+use crate::linear::Linear;
+use crate::weights::{NamedMatrix, NamedVector};
+
+/// A convolution over the last tokens between two gates: LFM2.
+///
+/// ```text
+/// b, c, x = W_in h;   y = W_out (c * conv(b * x))
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct ShortConv<M = NamedMatrix, V = NamedVector> {
+    /// Channels.
+    pub width: u32,
+    /// The convolution of each channel.
+    pub conv: Taps<V>,
+    /// b, c and x.
+    pub input: Linear<M, V>,
+    /// The product of the result.
+    pub output: Linear<M, V>,
+}
+
+/// A causal convolution of each channel by itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Taps<V = NamedVector> {
+    /// Tokens that a result depends on.
+    pub count: u32,
+    /// (channels, count).
+    pub weight: V,
+    /// (channels).
+    pub bias: Option<V>,
+}
+
+/// The gated delta rule: Qwen3-Next, Qwen3.5 and their like. `akunu_program::op::DeltaRule` has the formulas.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeltaNet<M = NamedMatrix, V = NamedVector> {
+    /// Heads of queries and keys.
+    pub key_heads: u32,
+    /// Heads of values, a multiple of the others.
+    pub value_heads: u32,
+    /// Elements of every head.
+    pub head_dim: u32,
+    /// Which of them belong together.
+    pub order: HeadOrder,
+    /// Queries, keys and values.
+    pub qkv: Linear<M, V>,
+    /// Their convolution.
+    pub conv: Taps<V>,
+    /// The gate of the result.
+    pub gate: Linear<M, V>,
+    /// How much a token corrects, before the sigmoid.
+    pub beta: Linear<M, V>,
+    /// How much it forgets, before the softplus.
+    pub alpha: Linear<M, V>,
+    /// Factors of the softplus, (value_heads), at most 0.
+    pub decay: V,
+    /// Added before the softplus, (value_heads).
+    pub dt_bias: V,
+    /// The norm of the result's heads, (head_dim).
+    pub norm: V,
+    /// Added under the roots.
+    pub eps: f32,
+    /// The product of the result.
+    pub output: Linear<M, V>,
+}
+
+/// Which key head a value head reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeadOrder {
+    /// Value head h reads key head `h mod key_heads`: GGUF files.
+    Tiled,
+    /// Value head h reads key head `h div (value_heads / key_heads)`: folders.
+    Grouped,
+}
+
+/// Numbers of a sequence's state in one layer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StateSize {
+    /// The inputs of the convolution, of the tokens before the next one.
+    pub inputs: u32,
+    /// The memory of all tokens.
+    pub memory: u32,
+}
+
+impl StateSize {
+    /// All of them.
+    pub fn numbers(self) -> u64 {
+        u64::from(self.inputs) + u64::from(self.memory)
+    }
+}
+
+impl<V> Taps<V> {
+    fn state(&self, channels: u32) -> u32 {
+        (self.count - 1) * channels
+    }
+}
+
+impl<M, V> ShortConv<M, V> {
+    /// The size of a sequence's state.
+    pub fn state(&self) -> StateSize {
+        StateSize {
+            inputs: self.conv.state(self.width),
+            memory: 0,
+        }
+    }
+
+    /// All products, in the order of use.
+    pub(crate) fn linears(&self) -> Vec<&Linear<M, V>> {
+        vec![&self.input, &self.output]
+    }
+}
+
+impl<M, V> DeltaNet<M, V> {
+    /// Elements of the queries, keys and values of a token.
+    pub fn qkv_dim(&self) -> u32 {
+        (2 * self.key_heads + self.value_heads) * self.head_dim
+    }
+
+    /// Elements of its values.
+    pub fn value_dim(&self) -> u32 {
+        self.value_heads * self.head_dim
+    }
+
+    /// The size of a sequence's state.
+    pub fn state(&self) -> StateSize {
+        StateSize {
+            inputs: self.conv.state(self.qkv_dim()),
+            memory: self.value_dim() * self.head_dim,
+        }
+    }
+
+    /// All products, in the order of use.
+    pub(crate) fn linears(&self) -> Vec<&Linear<M, V>> {
+        let inputs = [&self.qkv, &self.gate, &self.beta, &self.alpha];
+        inputs.into_iter().chain([&self.output]).collect()
+    }
+}

@@ -1,0 +1,101 @@
+//! Weights whose numbers do not lie one behind the other in a tensor of the file. They are copied.
+
+use std::path::Path;
+
+use akunu_arch::{NamedMatrix, NamedVector};
+use akunu_gguf::{Data, WeightStore, WeightView};
+use akunu_program::{Device, Matrix, Slice, Storage};
+
+use super::copy::{blocks, copy};
+use super::tensor::{check_type, read_vector, view};
+use crate::error::EngineError;
+
+/// A matrix that has every second row of a tensor, or whose tensor is transposed.
+pub(super) fn matrix(
+    view: &WeightView,
+    weight: &NamedMatrix,
+    path: &Path,
+    device: &mut dyn Device,
+) -> Result<Matrix, EngineError> {
+    check_type(view, path)?;
+    let converted;
+    let bytes = match &view.data {
+        Data::Plain(span) => span.bytes,
+        Data::Float(float) => {
+            converted = blocks(float, view, path)?;
+            &converted
+        }
+        Data::Mlx(_) => return Err(refused(view, path)),
+    };
+    let numbers = view.dtype.block_len() == 1;
+    if weight.is_transposed && !numbers {
+        return Err(refused(view, path));
+    }
+    let gathered = match weight.is_transposed {
+        true => transposed(bytes, weight, view.dtype.block_bytes()),
+        false => {
+            let row_bytes = view.dtype.bytes_of(weight.cols as usize).unwrap_or(0);
+            every(bytes, weight.first, weight.step, row_bytes)
+        }
+    };
+    Ok(Matrix {
+        place: copy(&gathered, &weight.name, device)?,
+        dtype: view.dtype,
+        rows: weight.rows,
+        cols: weight.cols,
+        storage: Storage::Rows,
+    })
+}
+
+/// Every `step`th piece of `len` bytes, from number `first` on.
+fn every(bytes: &[u8], first: u32, step: u32, len: usize) -> Vec<u8> {
+    let pieces = bytes.chunks_exact(len.max(1));
+    let found = pieces.skip(first as usize).step_by(step as usize);
+    found.flatten().copied().collect()
+}
+
+/// Rows of each matrix of a stack, (stack, tensor columns, columns), of a tensor (stack, columns, tensor columns) of numbers of so
+/// many bytes.
+fn transposed(bytes: &[u8], weight: &NamedMatrix, len: usize) -> Vec<u8> {
+    let [rows, width] = weight.tensor_shape().map(|n| n as usize);
+    let cols = weight.cols as usize;
+    let mut found = Vec::with_capacity(bytes.len() / weight.step as usize);
+    for first_row in (0..rows).step_by(cols) {
+        for column in (weight.first as usize..width).step_by(weight.step as usize) {
+            for row in first_row..first_row + cols {
+                let at = (row * width + column) * len;
+                found.extend_from_slice(&bytes[at..at + len]);
+            }
+        }
+    }
+    found
+}
+
+/// A vector that is multiplied by another one, or that has every second number of a tensor.
+pub(super) fn vector(
+    store: &WeightStore,
+    weight: &NamedVector,
+    path: &Path,
+    device: &mut dyn Device,
+) -> Result<Slice, EngineError> {
+    let read = |name: &str| -> Result<Vec<f32>, EngineError> {
+        let values = read_vector(&view(store, name), path)?;
+        let [first, step] = weight.every.map(|n| n as usize);
+        let own = values.into_iter().skip(first).step_by(step);
+        Ok(own.map(|value| weight.change.of(value)).collect())
+    };
+    let mut values = read(&weight.name)?;
+    if let Some(times) = &weight.times {
+        let factors = read(times)?;
+        values.iter_mut().zip(factors).for_each(|(x, y)| *x *= y);
+    }
+    copy(bytemuck::cast_slice(&values), &weight.name, device)
+}
+
+fn refused(view: &WeightView, path: &Path) -> EngineError {
+    EngineError::Weight {
+        path: path.to_path_buf(),
+        name: view.tensor.to_string(),
+        why: format!("its rows cannot be taken apart in the type {}", view.dtype),
+    }
+}
