@@ -72,7 +72,7 @@ pub struct Weight {
 }
 
 /// Heads of values, grouped by key head in folders; GGUF has the first of each group, then the second of each, and so on.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 struct Tiled {
     keys: usize,
     values: usize,
