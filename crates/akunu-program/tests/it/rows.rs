@@ -594,6 +594,7 @@ fn plan_that_moves(
         },
         advances,
         pages: pages.to_vec(),
+        states: None,
         moved,
         reads_texts: false,
     }
