@@ -1,10 +1,13 @@
 //! The shapes of real models. Dense ones are written as the architecture `llama`, mixtures of experts as their own.
 
+mod dims;
 mod experts;
 
 use akunu_gguf::GgufHeader;
 
-use self::experts::{ExpertDims, GPT_OSS_20B, MIXTURE, OLMOE_7B, QWEN3_30B};
+use self::dims::Arch;
+pub use self::dims::ModelDims;
+use self::experts::{GPT_OSS_20B, MIXTURE, OLMOE_7B, QWEN3_30B};
 
 /// A model whose shapes are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -36,51 +39,6 @@ pub enum Shape {
     /// Qwen3-30B-A3B: 128 experts, 8 of them used
     #[value(name = "30B-A3B")]
     Qwen3_30b,
-}
-
-/// What the layers of an architecture have beside those of a llama.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Arch {
-    Llama,
-    /// Norms of all queries and all keys of a token.
-    Olmoe,
-    /// Norms of each head's queries and keys.
-    Qwen3Moe,
-    /// Biases everywhere, attention sinks and a window.
-    GptOss,
-}
-
-impl Arch {
-    /// GGUF's `general.architecture`.
-    fn name(self) -> &'static str {
-        match self {
-            Arch::Llama => "llama",
-            Arch::Olmoe => "olmoe",
-            Arch::Qwen3Moe => "qwen3moe",
-            Arch::GptOss => "gpt-oss",
-        }
-    }
-}
-
-/// The sizes of a model.
-#[derive(Debug)]
-pub struct ModelDims {
-    /// The model's name.
-    pub name: &'static str,
-    arch: Arch,
-    /// The experts of each layer, in place of one feed-forward block.
-    experts: Option<ExpertDims>,
-    pub dim: u64,
-    pub n_layers: u64,
-    pub ffn: u64,
-    pub n_heads: u64,
-    pub n_kv_heads: u64,
-    pub head_dim: u64,
-    pub n_vocab: u64,
-    /// Whether the embedding is the output layer too.
-    pub tied: bool,
-    pub context: u32,
-    pub rope_base: f32,
 }
 
 const SMOLLM2_135M: ModelDims = ModelDims {

@@ -2,16 +2,7 @@
 
 use akunu_gguf::GgufHeader;
 
-use super::{Arch, ModelDims};
-
-/// The experts of a layer.
-#[derive(Debug)]
-pub struct ExpertDims {
-    count: u64,
-    used: u64,
-    /// Elements between the products of an expert.
-    ffn: u64,
-}
+use super::dims::{Arch, ExpertDims, ModelDims};
 
 pub const MIXTURE: ModelDims = ModelDims {
     name: "A small mixture",
@@ -95,7 +86,7 @@ pub const QWEN3_30B: ModelDims = ModelDims {
 
 impl ExpertDims {
     /// The tensors of a layer: those of all experts lie in one.
-    pub fn tensors(&self, model: &ModelDims) -> Vec<(&'static str, Vec<u64>)> {
+    pub(super) fn tensors(&self, model: &ModelDims) -> Vec<(&'static str, Vec<u64>)> {
         let ExpertDims { count, ffn, .. } = *self;
         let dim = model.dim;
         let norm = match model.arch {
