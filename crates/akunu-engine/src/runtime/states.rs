@@ -72,13 +72,13 @@ impl Runtime {
         Ok(())
     }
 
-    /// The block of the state after all that is cached; `None` where nothing is.
-    fn state_at(&self, sequence: &Sequence) -> Result<Option<State>, EngineError> {
+    /// The sequence's state after its first `at` tokens; `None` for a sequence without tokens.
+    fn state_at(&self, sequence: &Sequence, at: usize) -> Result<Option<State>, EngineError> {
         let states = &sequence.states;
         let mut all = [states.live, states.base].into_iter().flatten();
-        match all.find(|state| state.at == sequence.cached) {
+        match all.find(|state| state.at == at) {
             Some(state) => Ok(Some(state)),
-            None if sequence.cached == 0 => Ok(None),
+            None if at == 0 => Ok(None),
             None => Err(EngineError::StateLost),
         }
     }
@@ -93,7 +93,7 @@ impl Runtime {
         if !self.has_states() {
             return Ok(RunStates::default());
         }
-        let from = self.state_at(sequence)?;
+        let from = self.state_at(sequence, sequence.cached)?;
         let (first, end) = (sequence.cached, sequence.cached + n);
         let page_end = end / PAGE * PAGE;
         let snapshot = match page_end > first && page_end < end {
@@ -132,7 +132,7 @@ impl Runtime {
             let n_rows = n + guesses.map_or(0, Tree::len);
             return Ok(vec![[Row::NO_STATE; 2]; n_rows]);
         }
-        let from = self.state_at(sequence)?;
+        let from = self.state_at(sequence, sequence.cached)?;
         if from != sequence.states.live || !self.writes_in_place(sequence) {
             let block = spare(sequence)?;
             self.make_base(sequence, from);
@@ -361,10 +361,13 @@ impl Runtime {
         }
     }
 
-    /// The bytes of the states after all that is cached, layer by layer.
-    pub fn read_states(&self, sequence: &Sequence) -> Result<Vec<u8>, EngineError> {
+    /// The bytes of the states after the first `at` tokens, layer by layer.
+    pub fn read_states(&self, sequence: &Sequence, at: usize) -> Result<Vec<u8>, EngineError> {
         let mut bytes = Vec::new();
-        if let Some(state) = self.state_at(sequence)? {
+        if !self.has_states() {
+            return Ok(bytes);
+        }
+        if let Some(state) = self.state_at(sequence, at)? {
             for place in self.memory.state_places(&self.model.config, state.block) {
                 let mut part = vec![0; place.bytes];
                 self.device.read(place.buffer, place.offset, &mut part)?;

@@ -67,7 +67,7 @@ impl Session {
                 }
             }
         }
-        bytes.extend(runtime.read_states(sequence)?);
+        bytes.extend(runtime.read_states(sequence, n_cached)?);
         drop(runtime);
         let checksum = Sha256::digest(&bytes);
         bytes.extend(checksum);
