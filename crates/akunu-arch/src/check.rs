@@ -127,11 +127,11 @@ impl Model {
             false => (1, "at least 1"),
         };
         for attention in self.attention() {
+            file.check_heads(attention.heads, attention.kv_heads)?;
             let head_dim = attention.head_dim;
             if !head_dim.is_multiple_of(unit) || head_dim > MAX_HEAD_LENGTH {
                 return Err(file.invalid("head length", head_dim.to_string(), wanted));
             }
-            file.check_heads(attention.heads, attention.kv_heads)?;
             file.check_positive("attention scale", attention.scale)?;
             file.check_positive("attention soft cap", attention.softcap.unwrap_or(1.0))?;
             if let Some(rope) = attention.rope {

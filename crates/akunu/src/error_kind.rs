@@ -15,8 +15,9 @@ use crate::error::Error;
 /// use akunu::ErrorKind;
 ///
 /// # let mut chat = akunu::Model::open("model.gguf")?.chat()?;
-/// match chat.ask("Hello").map_err(|error| error.kind()) {
-///     Ok(reply) => println!("{} turns are forgotten", reply.n_forgotten()),
+/// let answer: Result<String, _> = chat.ask("Hello").and_then(|reply| reply.collect());
+/// match answer.map_err(|error| error.kind()) {
+///     Ok(text) => println!("{text}"),
 ///     Err(ErrorKind::ContextFull) => chat.reset(),
 ///     Err(kind) => eprintln!("{kind:?}"),
 /// }
