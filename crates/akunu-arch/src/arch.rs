@@ -3,13 +3,17 @@
 
 mod bailingmoe2;
 mod bert;
+mod chatglm;
 mod cohere2;
 mod cohere2moe;
 mod dots1;
+mod ernie4_5;
 mod ernie4_5_moe;
+mod exaone4;
 mod gemma;
 mod gemma2;
 mod gemma3;
+mod glm4;
 mod glm4moe;
 mod gpt_oss;
 mod granite;
@@ -23,7 +27,9 @@ mod llama;
 mod modern_bert;
 mod mpnet;
 mod nomic_bert;
+mod olmo2;
 mod olmoe;
+mod phi3;
 mod prelude;
 mod qwen2;
 mod qwen2moe;
@@ -31,6 +37,7 @@ mod qwen3;
 mod qwen35;
 mod qwen35moe;
 mod qwen3moe;
+mod seed_oss;
 mod smollm3;
 pub(crate) mod whisper;
 
@@ -59,6 +66,13 @@ pub const ALL: &[Architecture] = &[
     dots1::ARCH,
     glm4moe::ARCH,
     bailingmoe2::ARCH,
+    phi3::ARCH,
+    olmo2::ARCH,
+    exaone4::ARCH,
+    seed_oss::ARCH,
+    ernie4_5::ARCH,
+    chatglm::ARCH,
+    glm4::ARCH,
     hunyuan_dense::ARCH,
     hunyuan_moe::ARCH,
     cohere2::ARCH,

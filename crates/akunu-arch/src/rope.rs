@@ -75,6 +75,16 @@ impl Rope {
         }
     }
 
+    /// The same without factors.
+    pub(crate) fn unscaled(self) -> Rope {
+        Rope {
+            freq_scale: 1.0,
+            factors: RopeFactors::None,
+            magnitude: 1.0,
+            ..self
+        }
+    }
+
     /// The divisors for a head of `head_dim`, infinite for pairs that do not turn. `weight` is the weight `rope_freqs`, which
     /// [`RopeFactors::Weight`] needs; missing entries count as 1.
     pub fn divisors(&self, head_dim: u32, weight: &[f32]) -> Vec<f32> {

@@ -89,14 +89,13 @@ impl ModelFile<'_> {
         rope.turned_dim = self.u32(LOCAL_TURNED)?.or(rope.turned_dim);
         let (theta, factors) = match self.said {
             Said::Metadata(_) => (self.f32(LOCAL_THETA)?.or(base), rope.factors),
-            Said::Config(_) if base.is_none() => (None, rope.factors),
             Said::Config(section) => {
                 let all = section.section("rope_parameters");
-                let theta = match all.and_then(|all| all.section("sliding_attention")) {
-                    Some(local) => local.f32("rope_theta")?,
-                    None => self.f32(LOCAL_THETA)?,
-                };
-                (theta.or(base), RopeFactors::None)
+                match all.and_then(|all| all.section("sliding_attention")) {
+                    Some(local) => (local.f32("rope_theta")?.or(base), RopeFactors::None),
+                    None if base.is_none() => (None, rope.factors),
+                    None => (self.f32(LOCAL_THETA)?.or(base), RopeFactors::None),
+                }
             }
         };
         Ok(match theta {

@@ -21,12 +21,29 @@ impl Parts<'_> {
         }
     }
 
+    /// Norms of what the blocks give.
+    pub fn output_norms(&self, at: usize) -> LayerNorms {
+        let of = |name: &str| BlockNorms {
+            output: Some(self.norm(in_layer(at, name))),
+            ..BlockNorms::NONE
+        };
+        LayerNorms {
+            mixer: of("post_attention_norm"),
+            ffn: of("post_ffn_norm"),
+        }
+    }
+
     /// Norms of what the blocks read, and of what they give.
     pub fn sandwich_norms(&self, at: usize) -> LayerNorms {
-        let LayerNorms { mut mixer, mut ffn } = self.input_norms(at);
-        mixer.output = Some(self.norm(in_layer(at, "post_attention_norm")));
-        ffn.output = Some(self.norm(in_layer(at, "post_ffn_norm")));
-        LayerNorms { mixer, ffn }
+        let (read, given) = (self.input_norms(at), self.output_norms(at));
+        let both = |read, given: BlockNorms| BlockNorms {
+            output: given.output,
+            ..read
+        };
+        LayerNorms {
+            mixer: both(read.mixer, given.mixer),
+            ffn: both(read.ffn, given.ffn),
+        }
     }
 
     /// The same, where GGUF files name that of the feed-forward block `post_attention_norm`.

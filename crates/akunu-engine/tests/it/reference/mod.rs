@@ -190,6 +190,60 @@ fn cohere2moe() {
     agrees("cohere2moe");
 }
 
+/// One matrix of queries, keys and values, another of gate and up, a window in every layer.
+#[test]
+fn phi3() {
+    agrees("phi3");
+}
+
+/// Norms of what the blocks give instead of what they read, and of all queries and all keys of a token.
+#[test]
+fn olmo2() {
+    agrees("olmo2");
+}
+
+/// The same with YaRN in the layers without a window.
+#[test]
+fn olmo3() {
+    agrees("olmo3");
+}
+
+/// Norms of what the blocks give, norms of heads, RoPE only where there is a window.
+#[test]
+fn exaone4() {
+    agrees("exaone4");
+}
+
+/// RoPE everywhere in a model without windows.
+#[test]
+fn exaone4_without_windows() {
+    agrees("exaone4-full");
+}
+
+/// Biases of q, k and v; the norm before the feed-forward block is called otherwise in GGUF.
+#[test]
+fn seed_oss() {
+    agrees("seed_oss");
+}
+
+/// Interleaved rows in both containers.
+#[test]
+fn ernie4_5() {
+    agrees("ernie4_5");
+}
+
+/// Half of a head turns, by pairs of neighbours in both containers; biases; gate and up in one matrix.
+#[test]
+fn chatglm() {
+    agrees("chatglm");
+}
+
+/// The same with norms around both blocks.
+#[test]
+fn glm4() {
+    agrees("glm4");
+}
+
 /// Norms of all queries and all keys of a token.
 #[test]
 fn olmoe() {

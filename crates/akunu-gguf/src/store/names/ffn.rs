@@ -19,6 +19,7 @@ pub(super) const MODULES: &[Module] = &[
         "blk.{}.ffn_up",
         &[
             Always("layers.{}.mlp.up_proj"),
+            Always("layers.{}.mlp.gate_up_proj"),
             Always("layers.{}.feed_forward.w3"),
             Always("encoder.layer.{}.intermediate.dense"),
             Always("encoder.layers.{}.mlp.fc11"),
