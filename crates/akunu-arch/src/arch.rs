@@ -24,6 +24,7 @@ mod hunyuan_moe;
 mod lfm2;
 mod lfm2moe;
 mod llama;
+mod mistral3;
 mod modern_bert;
 mod mpnet;
 mod nomic_bert;
@@ -66,6 +67,7 @@ pub const ALL: &[Architecture] = &[
     dots1::ARCH,
     glm4moe::ARCH,
     bailingmoe2::ARCH,
+    mistral3::ARCH,
     phi3::ARCH,
     olmo2::ARCH,
     exaone4::ARCH,

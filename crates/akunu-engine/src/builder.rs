@@ -306,6 +306,7 @@ impl<'a> Builder<'a> {
                     centre,
                     cache,
                 }));
+                self.ops.extend(scaled_queries(attention, q));
                 self.ops.push(Op::Attend(op::Attend {
                     q,
                     to,
@@ -610,10 +611,36 @@ fn rope(attention: &Attention<Weight, Slice>, divisors: Slice) -> Rope {
     }
 }
 
-/// The factor of scores whose queries and keys are both multiplied by the magnitude of a turn.
+/// The factor of scores whose queries and keys are both multiplied by the magnitude of a turn: 1 where a part of them does not turn.
 fn magnitude(attention: &Attention<Weight, Slice>) -> f32 {
+    match attention.turned_dim() == attention.head_dim {
+        true => turned_factor(attention),
+        false => 1.0,
+    }
+}
+
+/// The same of their elements that turn.
+fn turned_factor(attention: &Attention<Weight, Slice>) -> f32 {
     let magnitude = attention.rope.map_or(1.0, |rope| rope.magnitude);
     magnitude * magnitude
+}
+
+/// What multiplies queries by the temperature of their positions, and by the magnitude of a turn that a part of them takes.
+fn scaled_queries(attention: &Attention<Weight, Slice>, q: Slice) -> Option<Op> {
+    let turned_factor = turned_factor(attention) / magnitude(attention);
+    if attention.temperature.is_none() && turned_factor == 1.0 {
+        return None;
+    }
+    let temperature = attention.temperature;
+    Some(Op::ScaleQueries(op::ScaleQueries {
+        q,
+        n_heads: attention.heads,
+        head_dim: attention.head_dim,
+        turned_dim: attention.turned_dim(),
+        turned_factor,
+        temperature: temperature.map_or(0.0, |temperature| temperature.scale),
+        period: temperature.map_or(1, |temperature| temperature.period),
+    }))
 }
 
 /// Which elements of its heads turn together.

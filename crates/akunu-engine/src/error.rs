@@ -195,6 +195,17 @@ pub enum EngineError {
         /// The places of the batch.
         sequences: u32,
     },
+    /// A session of a model with long-rope that is longer than those that there are.
+    #[error(
+        "a session of {context} tokens turns heads otherwise than those of up to {original} that are open; make it first, or \
+         close them"
+    )]
+    LongSession {
+        /// What was asked for.
+        context: u32,
+        /// The context that the model was first trained with.
+        original: u32,
+    },
     /// A session that joins a batch of another model.
     #[error(
         "a session of {} cannot join a batch of {}; make it from the model of the batch",

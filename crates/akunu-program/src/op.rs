@@ -36,7 +36,7 @@ mod product;
 mod state;
 mod texts;
 
-pub use self::cache::{Attend, RopeStore, Shift};
+pub use self::cache::{Attend, RopeStore, ScaleQueries, Shift};
 pub use self::elementwise::{Gate, Gelu, Halves};
 pub use self::experts::{
     ExpertDown, ExpertGate, ExpertMatrix, Gating, Route, Routing, Weigh, Weights,
@@ -79,6 +79,7 @@ pub enum Op {
     SplitHeads(SplitHeads),
     Rope(Rope),
     RopeStore(RopeStore),
+    ScaleQueries(ScaleQueries),
     Attend(Attend),
     AttendRows(AttendRows),
     Mean(Mean),

@@ -135,6 +135,7 @@ impl Parts {
             dim: self.dim,
             vocab_size,
             context_length: n_positions,
+            long_rope: None,
             embedding: Embedding {
                 tokens: tokens.clone(),
                 scale: None,
@@ -199,6 +200,7 @@ impl Parts {
             rope: None,
             window: None,
             scale: 1.0 / (head_dim as f32).sqrt(),
+            temperature: None,
             softcap: None,
             sinks: None,
         }

@@ -22,6 +22,7 @@ impl Parts<'_> {
             dim: self.dim,
             vocab_size: self.vocab_size,
             context_length: self.context_length,
+            long_rope: None,
             embedding,
             layers: (0..self.n_layers).map(layer).collect(),
             norm: None,

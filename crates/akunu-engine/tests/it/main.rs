@@ -17,6 +17,7 @@ mod guided;
 mod killed_saves;
 mod kv_format;
 mod loading;
+mod long_rope;
 mod memory_limit;
 #[cfg(target_os = "macos")]
 mod metal;

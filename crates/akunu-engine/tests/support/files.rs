@@ -72,6 +72,9 @@ pub fn write_gguf(model: &Fixture, folder: &Path) -> PathBuf {
         let dims = vec![freqs.len() as u64];
         tensors.push(("rope_freqs.weight", dims, freqs.clone()));
     }
+    for (name, factors) in &model.rope_factors {
+        tensors.push((name, vec![factors.len() as u64], factors.clone()));
+    }
     for (name, dims, _) in &tensors {
         header.tensor(name, dims, DType::F32);
     }

@@ -18,6 +18,9 @@ pub struct Fixture {
     pub weights: Vec<Weight>,
     /// The weight of that name in a GGUF file.
     pub rope_freqs: Option<Vec<f32>>,
+    /// The weights of long-rope in a GGUF file.
+    #[serde(default)]
+    pub rope_factors: BTreeMap<String, Vec<f32>>,
     #[serde(default)]
     pub tokens: Vec<u32>,
     /// The logits after so many tokens.

@@ -35,6 +35,7 @@ impl Lowering<'_> {
             Op::ScaleRows(scale) => self.scale_rows(scale),
             Op::Gate(gate) => self.gate(gate),
             Op::RopeStore(store) => self.rope_store(store),
+            Op::ScaleQueries(scale) => self.scale_queries(scale),
             Op::Attend(attend) => self.rules.attend(self, attend),
             Op::Gather(gather) => self.gather(gather),
             Op::Softcap(softcap) => self.softcap(softcap),

@@ -81,6 +81,7 @@ kernel_table! {
         RouteExperts => experts::route_experts::ROW,
         RowAttention => attention::row_attention::ROW,
         RowAttentionBias => attention::row_attention::BIASED,
+        ScaleQueries => rope::scale_queries::ROW,
         ScaleRows => common::scale_rows::ROW,
         DeltaRule => state::delta_rule::ROW,
         GatedNorm => state::gated_norm::ROW,

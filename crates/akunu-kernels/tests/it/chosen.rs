@@ -333,6 +333,15 @@ fn of_encoders() -> Vec<Op> {
             width: DIM,
             factors: at(12),
         }),
+        Op::ScaleQueries(op::ScaleQueries {
+            q: x,
+            n_heads: 2,
+            head_dim: 64,
+            turned_dim: 48,
+            turned_factor: 1.4,
+            temperature: 0.1,
+            period: 64,
+        }),
     ]
 }
 

@@ -196,6 +196,24 @@ fn phi3() {
     agrees("phi3");
 }
 
+/// Long-rope in a session that is longer than the original context.
+#[test]
+fn phi3_long() {
+    agrees("phi3-long");
+}
+
+/// Long-rope in a session that is not, of heads of which three quarters turn.
+#[test]
+fn phi4_mini() {
+    agrees("phi4-mini");
+}
+
+/// YaRN with two scales, a temperature of attention.
+#[test]
+fn mistral3() {
+    agrees("mistral3");
+}
+
 /// Norms of what the blocks give instead of what they read, and of all queries and all keys of a token.
 #[test]
 fn olmo2() {
