@@ -1,11 +1,13 @@
 //! The architectures, a file each, named as GGUF's `general.architecture`: a function from a model's description to its
 //! layers.
 
+mod arcee;
 mod bailingmoe2;
 mod bert;
 mod chatglm;
 mod cohere2;
 mod cohere2moe;
+mod command_r;
 mod dots1;
 mod ernie4_5;
 mod ernie4_5_moe;
@@ -21,12 +23,15 @@ mod granitehybrid;
 mod granitemoe;
 mod hunyuan_dense;
 mod hunyuan_moe;
+mod internlm2;
 mod lfm2;
 mod lfm2moe;
 mod llama;
+mod minicpm;
 mod mistral3;
 mod modern_bert;
 mod mpnet;
+mod nemotron;
 mod nomic_bert;
 mod olmo2;
 mod olmoe;
@@ -40,6 +45,8 @@ mod qwen35moe;
 mod qwen3moe;
 mod seed_oss;
 mod smollm3;
+mod stablelm;
+mod starcoder2;
 pub(crate) mod whisper;
 
 use std::path::Path;
@@ -75,6 +82,13 @@ pub const ALL: &[Architecture] = &[
     ernie4_5::ARCH,
     chatglm::ARCH,
     glm4::ARCH,
+    arcee::ARCH,
+    nemotron::ARCH,
+    starcoder2::ARCH,
+    stablelm::ARCH,
+    command_r::ARCH,
+    minicpm::ARCH,
+    internlm2::ARCH,
     hunyuan_dense::ARCH,
     hunyuan_moe::ARCH,
     cohere2::ARCH,

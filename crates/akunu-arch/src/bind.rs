@@ -242,6 +242,7 @@ impl Ffn {
         Ok(match self {
             Ffn::Dense(dense) => Ffn::Dense(Dense {
                 width: dense.width,
+                activation: dense.activation,
                 up: dense.up.bind(to)?,
                 down: dense.down.bind(to)?,
             }),

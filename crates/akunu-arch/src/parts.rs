@@ -8,7 +8,7 @@ mod norms;
 mod state;
 
 use crate::error::ArchError;
-use crate::ffn::{Activation, Ffn, Gated};
+use crate::ffn::{Activation, Dense, DenseActivation, Ffn, Gated};
 use crate::file::{ModelFile, WindowPattern, keys};
 use crate::layer::{Attention, Layer, LayerNorms, Mixer, Norm, NormKind};
 use crate::linear::Linear;
@@ -185,6 +185,39 @@ impl<'a> Parts<'a> {
             gate: linear("gate", width, dim),
             up: linear("up", width, dim),
             down: linear("down", dim, width),
+        }
+    }
+
+    /// A feed-forward block without a gate and without biases.
+    pub fn dense(&self, at: usize, activation: DenseActivation) -> Dense {
+        let Gated {
+            width, up, down, ..
+        } = self.gated(at, Activation::Gelu);
+        Dense {
+            width,
+            activation,
+            up,
+            down,
+        }
+    }
+
+    /// The same with the biases that the file has.
+    pub fn dense_with_biases_found(&self, at: usize, activation: DenseActivation) -> Dense {
+        let plain = self.dense(at, activation);
+        Dense {
+            up: self.biased_if_found(plain.up),
+            down: self.biased_if_found(plain.down),
+            ..plain
+        }
+    }
+
+    /// The same products with the biases that the file has.
+    pub(crate) fn biased_if_found(&self, linear: Linear) -> Linear {
+        let biased = linear.clone().with_bias();
+        let name = biased.bias.as_ref().map(|bias| &bias.name[..]);
+        match name.and_then(|name| self.file.store.tensor(name)) {
+            Some(_) => biased,
+            None => linear,
         }
     }
 

@@ -22,11 +22,12 @@ mod texts;
 use std::collections::HashMap;
 
 use akunu_arch::{
-    self as arch, Activation, Attention, BlockNorms, Cross, Ffn, Gated, Linear, Mixer, NormKind,
+    self as arch, Activation, Attention, BlockNorms, Cross, DenseActivation, Ffn, Gated, Linear,
+    Mixer, NormKind,
 };
 use akunu_program::{
-    Buffer, DistanceBias, GateFunction, HeadNorms, Heads, LayerCache, LearnedBy, Matrix, Op,
-    Pairing, Rope, RowKeys, Rows, Slice, op,
+    ActivationFunction, Buffer, DistanceBias, GateFunction, HeadNorms, Heads, LayerCache,
+    LearnedBy, Matrix, Op, Pairing, Rope, RowKeys, Rows, Slice, op,
 };
 
 pub(crate) use choice::{Lists, Outputs};
@@ -383,7 +384,8 @@ impl<'a> Builder<'a> {
             Ffn::Dense(dense) => {
                 let (up, width) = (self.scratch.take(dense.width), dense.width);
                 self.products(Of::all(x, "up"), &[(&dense.up, up.slice())]);
-                self.ops.push(Op::Gelu(op::Gelu {
+                self.ops.push(Op::Activate(op::Activate {
+                    function: activation_function(dense.activation),
                     rows: Rows::All,
                     x: up.slice(),
                     width,
@@ -589,6 +591,14 @@ fn gate_function(activation: Activation) -> GateFunction {
         Activation::Gelu => GateFunction::Gelu,
         Activation::GeluErf => GateFunction::GeluErf,
         Activation::SwigluOai => GateFunction::SwigluOai,
+    }
+}
+
+fn activation_function(activation: DenseActivation) -> ActivationFunction {
+    match activation {
+        DenseActivation::GeluErf => ActivationFunction::GeluErf,
+        DenseActivation::Gelu => ActivationFunction::Gelu,
+        DenseActivation::ReluSquared => ActivationFunction::ReluSquared,
     }
 }
 

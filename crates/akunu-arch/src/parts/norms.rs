@@ -55,6 +55,18 @@ impl Parts<'_> {
         self.input_norms_by(at, of_ffn)
     }
 
+    /// Norms of what the blocks read, by mean and variance, with biases.
+    pub fn input_layer_norms(&self, at: usize) -> LayerNorms {
+        let of = |name: &str| BlockNorms {
+            input: Some(self.layer_norm_in(at, name).with_bias()),
+            ..BlockNorms::NONE
+        };
+        LayerNorms {
+            mixer: of("attention_norm"),
+            ffn: of("ffn_norm"),
+        }
+    }
+
     /// A norm of what both blocks read.
     pub fn parallel_norms(&self, at: usize, kind: NormKind) -> LayerNorms {
         let norm = Norm {

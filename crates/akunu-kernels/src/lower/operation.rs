@@ -16,7 +16,7 @@ impl Lowering<'_> {
             Op::AddNorm(norm) => self.add_norm(norm),
             Op::LayerNorm(norm) => self.layer_norm(norm),
             Op::AddLearned(learned) => self.add_learned(learned),
-            Op::Gelu(gelu) => self.gelu(gelu),
+            Op::Activate(activate) => self.activate(activate),
             Op::Halves(halves) => self.halves(halves),
             Op::Convolve(convolve) => self.convolve(convolve),
             Op::Route(route) => self.route(route),

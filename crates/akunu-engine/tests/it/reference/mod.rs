@@ -226,6 +226,54 @@ fn olmo3() {
     agrees("olmo3");
 }
 
+/// No gates, the squared ReLU.
+#[test]
+fn arcee() {
+    agrees("arcee");
+}
+
+/// The same with norms of 1 + w by mean and variance, of heads of which half turns.
+#[test]
+fn nemotron() {
+    agrees("nemotron");
+}
+
+/// No gates, GELU by the tanh form, biases everywhere.
+#[test]
+fn starcoder2() {
+    agrees("starcoder2");
+}
+
+/// Norms by mean and variance with biases, biases of q, k and v, a quarter of a head turns.
+#[test]
+fn stablelm() {
+    agrees("stablelm");
+}
+
+/// Both blocks read the same norm.
+#[test]
+fn stablelm_parallel() {
+    agrees("stablelm-parallel");
+}
+
+/// Both blocks read the same norm, RoPE in every layer, a factor of the logits.
+#[test]
+fn command_r() {
+    agrees("command-r");
+}
+
+/// Granite's factors under other names.
+#[test]
+fn minicpm() {
+    agrees("minicpm");
+}
+
+/// In folders, the heads of a key head lie together in one matrix.
+#[test]
+fn internlm2() {
+    agrees("internlm2");
+}
+
 /// Norms of what the blocks give, norms of heads, RoPE only where there is a window.
 #[test]
 fn exaone4() {

@@ -39,6 +39,7 @@ pub(super) const MODULES: &[Module] = &[
             Always("layers.{}.self_attn.qkv_proj"),
             Always("layers.{}.linear_attn.in_proj_qkv"),
             Always("layers.{}.attention.query_key_value"),
+            Always("layers.{}.attention.wqkv"),
             Always("encoder.layers.{}.attn.Wqkv"),
             Always("layers.{}.attn.Wqkv"),
         ],
@@ -49,6 +50,7 @@ pub(super) const MODULES: &[Module] = &[
         &[
             Always("layers.{}.self_attn.o_proj"),
             Always("layers.{}.attention.dense"),
+            Always("layers.{}.attention.wo"),
             Always("encoder.layer.{}.attention.output.dense"),
             Always("encoder.layer.{}.attention.attn.o"),
             Always("encoder.layers.{}.attn.out_proj"),

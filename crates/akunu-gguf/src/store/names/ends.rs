@@ -10,6 +10,7 @@ pub(super) const MODULES: &[Module] = &[
         "token_embd",
         &[
             Always("embed_tokens"),
+            Always("tok_embeddings"),
             Always("word_embeddings"),
             Always("embeddings.word_embeddings"),
             Always("embeddings.tok_embeddings"),
@@ -52,7 +53,7 @@ pub(super) const MODULES: &[Module] = &[
         "output_norm",
         &[Always("norm"), Always("final_norm")],
     ),
-    module("output", "output", &[Always("lm_head")]),
+    module("output", "output", &[Always("lm_head"), Always("output")]),
 ];
 
 /// Names whose suffix differs in some container, or is missing there.

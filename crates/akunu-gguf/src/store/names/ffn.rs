@@ -20,6 +20,7 @@ pub(super) const MODULES: &[Module] = &[
         &[
             Always("layers.{}.mlp.up_proj"),
             Always("layers.{}.mlp.gate_up_proj"),
+            Always("layers.{}.mlp.c_fc"),
             Always("layers.{}.feed_forward.w3"),
             Always("encoder.layer.{}.intermediate.dense"),
             Always("encoder.layers.{}.mlp.fc11"),
@@ -31,6 +32,7 @@ pub(super) const MODULES: &[Module] = &[
         "blk.{}.ffn_down",
         &[
             Always("layers.{}.mlp.down_proj"),
+            Always("layers.{}.mlp.c_proj"),
             Always("layers.{}.feed_forward.w2"),
             Always("encoder.layer.{}.output.dense"),
             Always("encoder.layers.{}.mlp.fc2"),
