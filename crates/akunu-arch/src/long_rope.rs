@@ -1,4 +1,4 @@
-//! Long-rope: pairs turn slower by factors of their own, others for short texts than for long ones.
+//! Long-rope: each pair turns slower by a factor, with one list of factors for short texts and one for long texts.
 
 /// The factors of the divisors of a model with long-rope.
 #[derive(Clone, Debug, PartialEq)]

@@ -20,7 +20,7 @@ pub struct NamedMatrix {
     pub stack: u32,
     /// Rows that lie together: 1, or those of the heads that share a key head.
     pub run: u32,
-    /// Rows of the tensor from one run to the next: 2 where rows of two matrices lie in turn.
+    /// Rows of the tensor from one run to the next: 2 where rows of two matrices alternate.
     pub step: u32,
     /// Whether the tensor has the columns of each matrix as its rows.
     pub is_transposed: bool,

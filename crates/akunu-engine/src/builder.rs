@@ -635,7 +635,7 @@ fn turned_factor(attention: &Attention<Weight, Slice>) -> f32 {
     magnitude * magnitude
 }
 
-/// What multiplies queries by the temperature of their positions, and by the magnitude of a turn that a part of them takes.
+/// The operation that multiplies queries by the temperature of their positions, and those elements that turn by the magnitude.
 fn scaled_queries(attention: &Attention<Weight, Slice>, q: Slice) -> Option<Op> {
     let turned_factor = turned_factor(attention) / magnitude(attention);
     if attention.temperature.is_none() && turned_factor == 1.0 {

@@ -195,13 +195,13 @@ pub enum EngineError {
         /// The places of the batch.
         sequences: u32,
     },
-    /// A session of a model with long-rope that is longer than those that there are.
+    /// A long session of a model with long-rope while short ones hold keys.
     #[error(
-        "a session of {context} tokens turns heads otherwise than those of up to {original} that are open; make it first, or \
-         close them"
+        "a session of {context} tokens needs other RoPE factors than the open ones of up to {original} tokens; make the long \
+         session first, or close the others"
     )]
     LongSession {
-        /// What was asked for.
+        /// Its context.
         context: u32,
         /// The context that the model was first trained with.
         original: u32,

@@ -1,4 +1,4 @@
-//! EXAONE 4: norms of what the blocks give instead of what they read, norms of heads, and in models with windows no RoPE where there
+//! EXAONE 4: norms of the results of the blocks instead of their inputs, norms of heads, and in models with windows no RoPE where there
 //! is none.
 
 use super::prelude::*;

@@ -1,4 +1,4 @@
-//! GLM 4 of 2025: GLM 4 with norms of what the blocks give as well.
+//! GLM 4 of 2025: GLM 4 with norms of the results of the blocks as well.
 
 use super::chatglm;
 use super::prelude::*;

@@ -1,4 +1,4 @@
-//! OLMo 2 and 3: norms of what the blocks give instead of what they read, and norms of all queries and all keys of a token.
+//! OLMo 2 and 3: norms of the results of the blocks instead of their inputs, and norms of all queries and all keys of a token.
 //! Layers of OLMo 3 that have a window turn without YaRN.
 
 use super::prelude::*;

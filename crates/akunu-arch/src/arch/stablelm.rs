@@ -23,7 +23,7 @@ fn model(file: &ModelFile) -> Result<Model, ArchError> {
             file.unsupported("a norm of each head of queries by mean and variance".to_string())
         );
     }
-    // In a layer without a norm of its own, the feed-forward block reads what attention reads.
+    // Without a second norm, both blocks of a layer read the same.
     let is_parallel = !parts.has("layers.0.ffn_norm.weight");
     Ok(decoder(&parts, |at| {
         let plain = parts.attention_with_biases_found(at);

@@ -73,7 +73,7 @@ impl ModelFile<'_> {
         })
     }
 
-    /// The context that a model was first trained with, which Phi's configs say beside the scaling.
+    /// The context that a model was first trained with. Phi's configs have it outside of the scaling.
     fn original_context(&self, scaling: &Section) -> Result<u32, ArchError> {
         let said = match scaling.u32(ORIGINAL)? {
             Some(original) => Some(original),

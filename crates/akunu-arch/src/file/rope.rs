@@ -283,7 +283,7 @@ fn yarn_magnitude(factor: f32, scale: f32) -> f32 {
     }
 }
 
-/// What newer configs say of positions, in layers without a window.
+/// The rope of layers without a window, in newer configs.
 fn rope_parameters<'a>(text: &Section<'a>) -> Option<Section<'a>> {
     let all = text.section("rope_parameters")?;
     Some(all.section("full_attention").unwrap_or(all))

@@ -21,7 +21,7 @@ impl Parts<'_> {
         }
     }
 
-    /// Norms of what the blocks give.
+    /// Norms of the results of the blocks.
     pub fn output_norms(&self, at: usize) -> LayerNorms {
         let of = |name: &str| BlockNorms {
             output: Some(self.norm(in_layer(at, name))),
@@ -55,7 +55,7 @@ impl Parts<'_> {
         self.input_norms_by(at, of_ffn)
     }
 
-    /// Norms of what the blocks read, by mean and variance, with biases.
+    /// Norms of the inputs of the blocks, by mean and variance, with biases.
     pub fn input_layer_norms(&self, at: usize) -> LayerNorms {
         let of = |name: &str| BlockNorms {
             input: Some(self.layer_norm_in(at, name).with_bias()),

@@ -1,4 +1,4 @@
-//! What files say of the scaling of positions: every kind in both containers, and what is refused.
+//! The scaling of positions: every kind in both containers, and the refused ones.
 
 use akunu_arch::{Model, Rope, RopeFactors};
 use serde_json::{Value, json};

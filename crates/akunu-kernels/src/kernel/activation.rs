@@ -31,7 +31,7 @@ pub fn gelu_erf(x: f32) -> f32 {
     (0.5 * x * (1.0 + erf(x * std::f64::consts::FRAC_1_SQRT_2))) as f32
 }
 
-/// The square of what is positive.
+/// `max(x, 0)²`.
 pub fn relu_squared(x: f32) -> f32 {
     let positive = x.max(0.0);
     positive * positive

@@ -214,7 +214,7 @@ fn mistral3() {
     agrees("mistral3");
 }
 
-/// Norms of what the blocks give instead of what they read, and of all queries and all keys of a token.
+/// Norms of the results of the blocks instead of their inputs, and of all queries and all keys of a token.
 #[test]
 fn olmo2() {
     agrees("olmo2");
@@ -274,7 +274,7 @@ fn internlm2() {
     agrees("internlm2");
 }
 
-/// Norms of what the blocks give, norms of heads, RoPE only where there is a window.
+/// Norms of the results of the blocks, norms of heads, RoPE only where there is a window.
 #[test]
 fn exaone4() {
     agrees("exaone4");

@@ -2,7 +2,7 @@
 //!
 //! `relu_squared_f32`: `x[i] = max(x[i], 0)²`, in place.
 //!
-//! The exact GELU of Whisper and BERT, the other one of StarCoder 2, the squared ReLU of Arcee and Nemotron. One thread for four elements. The shader's erf is an
+//! The exact GELU of Whisper and BERT, the tanh form of StarCoder 2, the squared ReLU of Arcee and Nemotron. One thread for four elements. The shader's erf is an
 //! approximation within 5e-7; the twin's is exact.
 
 use akunu_types::params::ElementwiseParams;
