@@ -9,6 +9,7 @@ use akunu_program::{Op, op};
 use super::lowering::{Lowering, ProductShape, Rules};
 use crate::chip::ChipConfig;
 use crate::kernel::attention::selection;
+use crate::kernel::experts::select::grouped_kernel;
 use crate::table::KernelId;
 
 /// The kernels that suit the shapes and the chip, NVIDIA's own among them.
@@ -31,6 +32,7 @@ impl Rules for NvidiaRules {
             .or_else(|| lowering.normed_output(ops, KernelId::DecodeNormGemv))
             .or_else(|| self.halved_result(lowering, ops))
             .or_else(|| self.decode_attention(lowering, ops))
+            .or_else(|| lowering.grouped_experts(ops, grouped_kernel))
     }
 
     fn products(&self, lowering: &mut Lowering, products: &[&op::Product]) -> Option<usize> {

@@ -87,6 +87,7 @@ kernel_table! {
         ShortConv => state::short_conv::ROW,
         SplitHeads => state::split_heads::ROW,
         Ssd => state::ssd::ROW,
+        SortExperts => experts::sort_experts::ROW,
         SigmoidGate => activation::gate::SIGMOID,
         SiluGate => activation::gate::SILU,
         SwigluOaiGate => activation::gate::SWIGLU_OAI,
@@ -106,6 +107,8 @@ kernel_table! {
         EmbeddingLookup => embedding::embedding_lookup::row, for weight_formats;
         ExpertGate => experts::expert_gate::row, for weight_formats;
         ExpertDown => experts::expert_down::row, for weight_formats;
+        ExpertGemm => experts::expert_gemm::row, for weight_formats;
+        ExpertGemmSmall => experts::expert_gemm::small_row, for weight_formats;
         NormGemv => fused::norm_gemv::row, for weight_formats;
         DecodeGemv => nvidia::decode_gemv::row, for weight_formats;
         DecodeGemm => nvidia::decode_gemm::row, for nvidia::decode_gemm::formats;
