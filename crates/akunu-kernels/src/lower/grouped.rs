@@ -1,26 +1,37 @@
-//! Experts of many rows: results are sorted by expert, and those of one expert are multiplied together.
+//! Experts of many rows: results are sorted by expert, and those of one expert are multiplied together. Where that is done on tensor
+//! cores, what is multiplied becomes halves before.
 
 use std::mem::offset_of;
 
 use akunu_program::{Count, Op, Slice, op};
 use akunu_types::DType;
-use akunu_types::params::{ExpertParams, SortExpertsParams};
+use akunu_types::params::{ExpertParams, HalfRowsParams, SortExpertsParams};
 
 use super::experts::{expert_params, gate_params};
 use super::lowering::Lowering;
+use super::nvidia::{half_stride, halved_bytes};
+use crate::kernel::convert::half_rows::{self, Order};
 use crate::kernel::experts::select::GroupedKernel;
 use crate::kernel::experts::sort_experts::{TILE_WORDS, n_tiles};
 use crate::kernel::experts::{expert_gemm, sort_experts};
+use crate::kernel::nvidia::tensor_experts;
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField};
-use crate::table::KernelId;
+use crate::table::{BufferSet, KernelId};
 use crate::weight::constants_of;
 
-/// Where the sorted results lie, and the tiles of how many they have.
+/// Where the sorted results lie, how many their tiles have, and where there is room for rows in halves and their factors.
 struct Sorted {
     order: Slice,
     tiles: Slice,
     tile: u32,
+    halves: Slice,
+    factors: Slice,
+}
+
+/// Whether a kernel reads rows of halves.
+fn reads_halves(kernel: KernelId) -> bool {
+    kernel.row().bindings == tensor_experts::Buffers::<()>::BINDINGS
 }
 
 impl Lowering<'_> {
@@ -45,11 +56,28 @@ impl Lowering<'_> {
         }
         let n_tiles = n_tiles(n_results, n_experts, first.tile) as usize;
         let bytes = [n_results as usize, n_tiles * TILE_WORDS as usize].map(|len| 4 * len);
-        let [order, tiles] = self.scratch(bytes)?;
+        let halved = |kernel, n_rows, cols| match reads_halves(kernel) {
+            true => halved_bytes(n_rows, half_stride(cols, Order::Rows), Order::Rows),
+            false => [0; 2],
+        };
+        let of_gate = halved(
+            first.kernel,
+            n_results / n_used.max(1),
+            gate.gate.matrix.cols,
+        );
+        let of_down = halved(second.kernel, n_results, down.weight.matrix.cols);
+        let [order, tiles, factors, halves] = self.scratch([
+            bytes[0],
+            bytes[1],
+            of_gate[0].max(of_down[0]),
+            of_gate[1].max(of_down[1]),
+        ])?;
         let sorted = Sorted {
             order,
             tiles,
             tile: first.tile,
+            halves,
+            factors,
         };
         self.halved = None;
         self.sort(gate.ids, gate.experts, &sorted);
@@ -132,6 +160,53 @@ impl Lowering<'_> {
             ..params
         };
         let field = RowField::new(offset_of!(ExpertParams, n_rows), Count::Rows);
-        self.push(KernelCall::new(key, &params, buffers, label).with_rows([field]));
+        let call = match reads_halves(key.kernel) {
+            true => {
+                let params = ExpertParams {
+                    lda: half_stride(params.K, Order::Rows),
+                    ..params
+                };
+                let of_a_row = if params.is_gated != 0 {
+                    1
+                } else {
+                    params.n_used
+                };
+                self.halve(buffers.x, of_a_row, &params, sorted);
+                let buffers = tensor_experts::Buffers {
+                    x: sorted.halves,
+                    order: buffers.order,
+                    tiles: buffers.tiles,
+                    weight: buffers.weight,
+                    up: buffers.up,
+                    bias: buffers.bias,
+                    up_bias: buffers.up_bias,
+                    scale: buffers.scale,
+                    up_scale: buffers.up_scale,
+                    y: buffers.y,
+                    factor: sorted.factors,
+                };
+                KernelCall::new(key, &params, buffers, label)
+            }
+            false => KernelCall::new(key, &params, buffers, label),
+        };
+        self.push(call.with_rows([field]));
+    }
+
+    /// Makes x halves, of which each row of the step has so many rows.
+    fn halve(&mut self, x: Slice, of_a_row: u32, params: &ExpertParams, sorted: &Sorted) {
+        let buffers = half_rows::Buffers {
+            x,
+            y: sorted.halves,
+            factor: sorted.factors,
+        };
+        let params = HalfRowsParams {
+            cols: params.K,
+            stride: params.lda,
+            order: Order::Rows.code(),
+            ..Default::default()
+        };
+        let field = RowField::times(offset_of!(HalfRowsParams, rows), Count::Rows, of_a_row);
+        let key = PipelineKey::plain(KernelId::HalfRows);
+        self.push(KernelCall::new(key, &params, buffers, "to halves").with_rows([field]));
     }
 }

@@ -4,12 +4,13 @@ mod decode_attention;
 mod halves;
 pub mod select;
 
+pub(super) use halves::{half_stride, halved_bytes};
+
 use akunu_program::{Op, op};
 
 use super::lowering::{Lowering, ProductShape, Rules};
 use crate::chip::ChipConfig;
 use crate::kernel::attention::selection;
-use crate::kernel::experts::select::grouped_kernel;
 use crate::table::KernelId;
 
 /// The kernels that suit the shapes and the chip, NVIDIA's own among them.
@@ -32,7 +33,11 @@ impl Rules for NvidiaRules {
             .or_else(|| lowering.normed_output(ops, KernelId::DecodeNormGemv))
             .or_else(|| self.halved_result(lowering, ops))
             .or_else(|| self.decode_attention(lowering, ops))
-            .or_else(|| lowering.grouped_experts(ops, grouped_kernel))
+            .or_else(|| {
+                lowering.grouped_experts(ops, |dtype, results| {
+                    select::grouped_kernel(dtype, results, &self.chip)
+                })
+            })
     }
 
     fn products(&self, lowering: &mut Lowering, products: &[&op::Product]) -> Option<usize> {

@@ -119,6 +119,8 @@ kernel_table! {
         AsyncGemm64 => nvidia::async_gemm::row_64, for nvidia::staging::formats;
         AsyncGemm128 => nvidia::async_gemm::row_128, for nvidia::staging::formats;
         DecodeNormGemv => nvidia::decode_gemv::norm_row, for weight_formats;
+        TensorExperts => nvidia::tensor_experts::row, for nvidia::tensor_gemm::formats;
+        TensorExpertsSmall => nvidia::tensor_experts::small_row, for nvidia::tensor_gemm::formats;
         TensorGemm => nvidia::tensor_gemm::row, for nvidia::tensor_gemm::common_formats;
         TensorGemmMedium => nvidia::tensor_gemm::medium_row, for nvidia::tensor_gemm::formats;
         TensorGemmSmall => nvidia::tensor_gemm::small_row, for nvidia::tensor_gemm::small_formats;
