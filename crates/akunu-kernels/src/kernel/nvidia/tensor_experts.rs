@@ -1,5 +1,5 @@
 //! `tensor_experts_<format>` and `tensor_experts_small_<format>`: grouped products of experts
-//! ([`expert_gemm`](crate::kernel::experts::expert_gemm)) on tensor cores.
+//! ([`expert_gemm`]) on tensor cores.
 //!
 //! x is in halves with a factor for each row ([`half_rows`](crate::kernel::convert::half_rows)); its rows are `lda` halves apart and
 //! hold zeros behind K, up to a multiple of 64. Weights are rounded to halves, sums are floats.
