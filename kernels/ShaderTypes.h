@@ -778,6 +778,19 @@ struct RouteParams {
 };
 static_assert(sizeof(RouteParams) == 48, "RouteParams is 48 bytes");
 
+// The results of all rows' experts, sorted by their expert.
+struct SortExpertsParams {
+    // Results: one for each expert of each row.
+    uint32_t n_results;
+    // Experts that there are.
+    uint32_t n_experts;
+    // Most results of a tile.
+    uint32_t tile;
+    // Unused, zero.
+    uint32_t _pad0;
+};
+static_assert(sizeof(SortExpertsParams) == 16, "SortExpertsParams is 16 bytes");
+
 // Products with the matrices of chosen experts, (n_experts, N, K) with `stride` rows from one expert to the next.
 struct ExpertParams {
     // Number of rows.
@@ -812,8 +825,16 @@ struct ExpertParams {
     uint32_t scales_1;
     // Its biases.
     uint32_t biases_1;
+    // Grouped products: most results of a tile.
+    uint32_t tile;
+    // Grouped products: whether there are two weights, whose products become one by the gate.
+    uint32_t is_gated;
+    // Grouped products of halves: halves from one row of x to the next.
+    uint32_t lda;
+    // Unused, zero.
+    uint32_t _pad0;
 };
-static_assert(sizeof(ExpertParams) == 64, "ExpertParams is 64 bytes");
+static_assert(sizeof(ExpertParams) == 80, "ExpertParams is 80 bytes");
 
 // Weighted sums of the rows that belong together.
 struct WeighParams {
@@ -1369,6 +1390,10 @@ static_assert(offsetof(RouteParams, scale) == 32, "RouteParams.scale is at 32");
 static_assert(offsetof(RouteParams, layer) == 36, "RouteParams.layer is at 36");
 static_assert(offsetof(RouteParams, _pad0) == 40, "RouteParams._pad0 is at 40");
 static_assert(offsetof(RouteParams, _pad1) == 44, "RouteParams._pad1 is at 44");
+static_assert(offsetof(SortExpertsParams, n_results) == 0, "SortExpertsParams.n_results is at 0");
+static_assert(offsetof(SortExpertsParams, n_experts) == 4, "SortExpertsParams.n_experts is at 4");
+static_assert(offsetof(SortExpertsParams, tile) == 8, "SortExpertsParams.tile is at 8");
+static_assert(offsetof(SortExpertsParams, _pad0) == 12, "SortExpertsParams._pad0 is at 12");
 static_assert(offsetof(ExpertParams, n_rows) == 0, "ExpertParams.n_rows is at 0");
 static_assert(offsetof(ExpertParams, n_used) == 4, "ExpertParams.n_used is at 4");
 static_assert(offsetof(ExpertParams, n_experts) == 8, "ExpertParams.n_experts is at 8");
@@ -1385,6 +1410,10 @@ static_assert(offsetof(ExpertParams, biases_0) == 48, "ExpertParams.biases_0 is 
 static_assert(offsetof(ExpertParams, packed_1) == 52, "ExpertParams.packed_1 is at 52");
 static_assert(offsetof(ExpertParams, scales_1) == 56, "ExpertParams.scales_1 is at 56");
 static_assert(offsetof(ExpertParams, biases_1) == 60, "ExpertParams.biases_1 is at 60");
+static_assert(offsetof(ExpertParams, tile) == 64, "ExpertParams.tile is at 64");
+static_assert(offsetof(ExpertParams, is_gated) == 68, "ExpertParams.is_gated is at 68");
+static_assert(offsetof(ExpertParams, lda) == 72, "ExpertParams.lda is at 72");
+static_assert(offsetof(ExpertParams, _pad0) == 76, "ExpertParams._pad0 is at 76");
 static_assert(offsetof(WeighParams, n_rows) == 0, "WeighParams.n_rows is at 0");
 static_assert(offsetof(WeighParams, cols) == 4, "WeighParams.cols is at 4");
 static_assert(offsetof(WeighParams, n_used) == 8, "WeighParams.n_used is at 8");

@@ -23,7 +23,7 @@ pub use attention::{
 };
 pub use elementwise::{ElementwiseParams, HalfRowsParams, MatrixParams};
 pub use embedding::{EmbeddingParams, EmbeddingScaleParams, PosEmbedParams};
-pub use experts::{ExpertParams, RouteParams, WeighParams};
+pub use experts::{ExpertParams, RouteParams, SortExpertsParams, WeighParams};
 pub use kv_cache::KVShiftParams;
 pub use matmul::{DecodeGemmParams, GEMMParams, MLXParams, NormGemvParams};
 pub use norm::{LayerNormParams, RMSNormParams};
@@ -72,6 +72,7 @@ pub const ALL: &[StructLayout] = &[
     GatherRowsParams::LAYOUT,
     ScaleRowsParams::LAYOUT,
     RouteParams::LAYOUT,
+    SortExpertsParams::LAYOUT,
     ExpertParams::LAYOUT,
     WeighParams::LAYOUT,
     ShortConvParams::LAYOUT,

@@ -90,6 +90,7 @@ kernel_table! {
         ShortConv => state::short_conv::ROW,
         SplitHeads => state::split_heads::ROW,
         Ssd => state::ssd::ROW,
+        SortExperts => experts::sort_experts::ROW,
         SigmoidGate => activation::gate::SIGMOID,
         SiluGate => activation::gate::SILU,
         SwigluOaiGate => activation::gate::SWIGLU_OAI,
@@ -109,6 +110,8 @@ kernel_table! {
         EmbeddingLookup => embedding::embedding_lookup::row, for weight_formats;
         ExpertGate => experts::expert_gate::row, for weight_formats;
         ExpertDown => experts::expert_down::row, for weight_formats;
+        ExpertGemm => experts::expert_gemm::row, for weight_formats;
+        ExpertGemmSmall => experts::expert_gemm::small_row, for weight_formats;
         NormGemv => fused::norm_gemv::row, for weight_formats;
         DecodeGemv => nvidia::decode_gemv::row, for weight_formats;
         DecodeGemm => nvidia::decode_gemm::row, for nvidia::decode_gemm::formats;
@@ -119,6 +122,8 @@ kernel_table! {
         AsyncGemm64 => nvidia::async_gemm::row_64, for nvidia::staging::formats;
         AsyncGemm128 => nvidia::async_gemm::row_128, for nvidia::staging::formats;
         DecodeNormGemv => nvidia::decode_gemv::norm_row, for weight_formats;
+        TensorExperts => nvidia::tensor_experts::row, for nvidia::tensor_gemm::formats;
+        TensorExpertsSmall => nvidia::tensor_experts::small_row, for nvidia::tensor_gemm::formats;
         TensorGemm => nvidia::tensor_gemm::row, for nvidia::tensor_gemm::common_formats;
         TensorGemmMedium => nvidia::tensor_gemm::medium_row, for nvidia::tensor_gemm::formats;
         TensorGemmSmall => nvidia::tensor_gemm::small_row, for nvidia::tensor_gemm::small_formats;
