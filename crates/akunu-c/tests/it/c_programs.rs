@@ -4,6 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::classifier::minilm_with_labels;
+
 const WARNINGS: [&str; 6] = [
     "-std=c11",
     "-Wall",
@@ -132,9 +134,39 @@ fn misuse_is_answered_by_a_status() {
     let output = misuse
         .arg(model())
         .arg(akunu_assets::folder())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+}
+
+/// `features.c` prints each row of the table in `docs/library.md` that works, which `cargo xtask features` reads. Breaks when one
+/// does not.
+#[test]
+fn every_feature_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(compilers()[0], "tests/it/features.c", folder.path());
+    let reranker = minilm_with_labels(1);
+    let [minilm, whisper] = [("minilm", "config.json"), ("whisper-tiny.en", "model.bin")];
+    let folder_of = |(name, file)| {
+        akunu_assets::path(name, file)
+            .parent()
+            .unwrap()
+            .to_path_buf()
+    };
+    let adapter = "../akunu/tests/fixtures/smollm2-lora.gguf";
+    let output = Command::new(&program)
+        .arg(model())
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join(adapter))
+        .args([
+            folder_of(minilm),
+            reranker.path().to_path_buf(),
+            folder_of(whisper),
+        ])
+        .arg(akunu_assets::path("jfk", "jfk.wav"))
         .arg(folder.path())
         .output()
         .unwrap();
+    println!("\n{}", said(&output));
     assert!(output.status.success(), "{}", said(&output));
 }
 
