@@ -1,6 +1,7 @@
 """Texts as vectors and speech as text, with real models."""
 
 import asyncio
+import pickle
 import threading
 
 import akunu
@@ -63,6 +64,14 @@ def test_segments_are_asynchronous_and_can_be_left(transcriber, jfk):
     transcription.cancel()
     assert list(transcription) == []
     assert next(transcriber.transcribe(jfk)).words == ()
+
+
+def test_pickles_are_opened_again(embedder, transcriber, jfk):
+    """As Ray, Daft and multiprocessing send them to their workers."""
+    again = pickle.loads(pickle.dumps(embedder))
+    assert numpy.allclose(again.embed(["a cat sleeps"]), embedder.embed(["a cat sleeps"]), atol=1e-6)
+    again = pickle.loads(pickle.dumps(transcriber))
+    assert "fellow Americans" in next(again.transcribe(jfk)).text
 
 
 def test_mistakes_are_errors(embedder, transcriber, jfk, tmp_path):

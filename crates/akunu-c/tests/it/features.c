@@ -1,5 +1,5 @@
 /* The table of features in docs/library.md: a function for each row, called as the row, which is printed when it has passed.
- * features MODEL ADAPTER EMBEDDER RERANKER WHISPER RECORDING EMPTY_FOLDER */
+ * features MODEL ADAPTER EMBEDDER RERANKER WHISPER RECORDING EMPTY_FOLDER [ROW…], all rows unless some are named */
 #define _POSIX_C_SOURCE 200809L
 #include "check.h"
 
@@ -374,8 +374,15 @@ static const struct {
     FEATURE(kinds_of_errors),
 };
 
+static int is_wanted(const char *name, int n_names, char **names) {
+    for (int i = 0; i < n_names; i++) {
+        if (strcmp(names[i], name) == 0) return 1;
+    }
+    return n_names == 0;
+}
+
 int main(int n_arguments, char **arguments) {
-    CHECK(n_arguments == 8);
+    CHECK(n_arguments >= 8);
     OK(akunu_model_open(arguments[1], NULL, &model));
     adapter = arguments[2];
     embedder_folder = arguments[3];
@@ -384,6 +391,7 @@ int main(int n_arguments, char **arguments) {
     recording = arguments[6];
     empty_folder = arguments[7];
     for (size_t i = 0; i < sizeof FEATURES / sizeof *FEATURES; i++) {
+        if (!is_wanted(FEATURES[i].name, n_arguments - 8, arguments + 8)) continue;
         FEATURES[i].run();
         printf("feature %s\n", FEATURES[i].name);
         fflush(stdout);

@@ -142,7 +142,7 @@ static void a_child_has_the_model_too(const char *path) {
     a_session_goes_on(model);
     child = fork();
     if (child == 0) {
-        alarm(60); /* ends the child if it waits for ever */
+        alarm(600); /* ends the child if it waits for ever; valgrind takes minutes */
         a_session_goes_on(model);
         CHECK(akunu_model_free(model) == AKUNU_STATUS_OK);
         _exit(0);

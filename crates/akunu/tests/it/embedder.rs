@@ -131,7 +131,7 @@ fn a_decoder_is_an_embedder_too() {
         texts[0],
         EncodeOptions {
             add_special: true,
-            parse_special: false,
+            ..EncodeOptions::default()
         },
     );
     let state = model

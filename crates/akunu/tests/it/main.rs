@@ -11,6 +11,7 @@ mod features;
 mod public_face;
 #[path = "../../../akunu-engine/tests/support/random_whisper.rs"]
 mod random_whisper;
+mod reexported;
 mod stream;
 mod transcriber;
 
