@@ -133,9 +133,11 @@ impl Model {
         self.runtime().decode_program(sequences, sampling.choice())
     }
 
-    /// A hash that identifies this model.
-    pub(crate) fn fingerprint(&self) -> &[u8; 32] {
-        &self.loaded.fingerprint
+    /// A hash that identifies this model, and how its heads turn.
+    pub(crate) fn fingerprint(&self) -> [u8; 32] {
+        let mut fingerprint = self.loaded.fingerprint;
+        fingerprint[0] ^= u8::from(self.runtime().turns_long());
+        fingerprint
     }
 
     /// What its file holds.

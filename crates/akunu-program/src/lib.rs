@@ -20,7 +20,7 @@ mod position;
 mod program;
 mod step;
 
-pub use activation::GateFunction;
+pub use activation::{ActivationFunction, GateFunction};
 /// The crate of `DType` and of the structs that programs pass to kernels.
 #[doc(no_inline)]
 pub use akunu_types as types;
