@@ -9,6 +9,17 @@ use akunu_types::KvFormat;
 
 /// An error of the engine. Each message says what is wrong and, where possible, how to fix
 /// it.
+///
+/// ```no_run
+/// use akunu_engine::EngineError;
+/// # fn example(session: &mut akunu_engine::Session, prompt: &[u32]) -> Result<(), akunu_engine::EngineError> {
+/// match session.feed(prompt) {
+///     Err(EngineError::ContextFull { .. }) => session.clear(),
+///     fed => println!("{} tokens were read", fed?.processed),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
@@ -325,6 +336,17 @@ pub enum EngineError {
 }
 
 /// Why a saved session cannot be written or used.
+///
+/// ```no_run
+/// use akunu_engine::EngineError;
+/// # fn example(session: &mut akunu_engine::Session, prompt: &[u32]) -> Result<(), akunu_engine::EngineError> {
+/// match session.restore("talk.session") {
+///     Err(EngineError::SavedSession { .. }) => session.feed(prompt).map(drop)?,
+///     restored => restored?,
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SavedSessionError {

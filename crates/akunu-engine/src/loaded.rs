@@ -21,6 +21,16 @@ use crate::weights::{self, Bound, read_vector};
 /// How a model is loaded.
 ///
 /// Later versions may have further fields: end a value with `..ModelOptions::default()`.
+///
+/// ```no_run
+/// use akunu_engine::{KvFormat, Model, ModelOptions};
+/// # fn example(device: Box<dyn akunu_engine::Device>) -> Result<(), akunu_engine::EngineError> {
+/// let options = ModelOptions { kv: KvFormat::Q8, ..ModelOptions::default() };
+/// let model = Model::load_with("model.gguf", device, options)?;
+/// # drop(model);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ModelOptions {
     /// How keys and values are stored.
