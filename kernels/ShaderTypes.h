@@ -275,6 +275,30 @@ struct RopeStoreParams {
 };
 static_assert(sizeof(RopeStoreParams) == 64, "RopeStoreParams is 64 bytes");
 
+// Multiplies queries by factors of their positions and of the elements that turn.
+//
+// q is (n_rows, n_heads, head_dim). With `t = 1 + temperature * ln(1 + position / period)`, where the division is that of whole
+// numbers, elements from the first on that turn are multiplied by `t * turned_factor`, the others by `t`.
+struct ScaleQueriesParams {
+    // Number of rows.
+    uint32_t n_rows;
+    // Number of query heads.
+    uint32_t n_heads;
+    // Elements of a head.
+    uint32_t head_dim;
+    // Elements of a head that turn.
+    uint32_t turned_dim;
+    // The factor of those that turn.
+    float turned_factor;
+    // How much the factor grows with the position.
+    float temperature;
+    // Positions with the same factor, at least 1.
+    uint32_t period;
+    // Unused, zero.
+    uint32_t _pad0;
+};
+static_assert(sizeof(ScaleQueriesParams) == 32, "ScaleQueriesParams is 32 bytes");
+
 // Drops slots of a sequence: those from `keep + shift` on move down to `keep`.
 struct KVShiftParams {
     // The sequence.
@@ -754,6 +778,19 @@ struct RouteParams {
 };
 static_assert(sizeof(RouteParams) == 48, "RouteParams is 48 bytes");
 
+// The results of all rows' experts, sorted by their expert.
+struct SortExpertsParams {
+    // Results: one for each expert of each row.
+    uint32_t n_results;
+    // Experts that there are.
+    uint32_t n_experts;
+    // Most results of a tile.
+    uint32_t tile;
+    // Unused, zero.
+    uint32_t _pad0;
+};
+static_assert(sizeof(SortExpertsParams) == 16, "SortExpertsParams is 16 bytes");
+
 // Products with the matrices of chosen experts, (n_experts, N, K) with `stride` rows from one expert to the next.
 struct ExpertParams {
     // Number of rows.
@@ -788,8 +825,16 @@ struct ExpertParams {
     uint32_t scales_1;
     // Its biases.
     uint32_t biases_1;
+    // Grouped products: most results of a tile.
+    uint32_t tile;
+    // Grouped products: whether there are two weights, whose products become one by the gate.
+    uint32_t is_gated;
+    // Grouped products of halves: halves from one row of x to the next.
+    uint32_t lda;
+    // Unused, zero.
+    uint32_t _pad0;
 };
-static_assert(sizeof(ExpertParams) == 64, "ExpertParams is 64 bytes");
+static_assert(sizeof(ExpertParams) == 80, "ExpertParams is 80 bytes");
 
 // Weighted sums of the rows that belong together.
 struct WeighParams {
@@ -1244,6 +1289,14 @@ static_assert(offsetof(RopeStoreParams, eps) == 48, "RopeStoreParams.eps is at 4
 static_assert(offsetof(RopeStoreParams, _pad0) == 52, "RopeStoreParams._pad0 is at 52");
 static_assert(offsetof(RopeStoreParams, _pad1) == 56, "RopeStoreParams._pad1 is at 56");
 static_assert(offsetof(RopeStoreParams, _pad2) == 60, "RopeStoreParams._pad2 is at 60");
+static_assert(offsetof(ScaleQueriesParams, n_rows) == 0, "ScaleQueriesParams.n_rows is at 0");
+static_assert(offsetof(ScaleQueriesParams, n_heads) == 4, "ScaleQueriesParams.n_heads is at 4");
+static_assert(offsetof(ScaleQueriesParams, head_dim) == 8, "ScaleQueriesParams.head_dim is at 8");
+static_assert(offsetof(ScaleQueriesParams, turned_dim) == 12, "ScaleQueriesParams.turned_dim is at 12");
+static_assert(offsetof(ScaleQueriesParams, turned_factor) == 16, "ScaleQueriesParams.turned_factor is at 16");
+static_assert(offsetof(ScaleQueriesParams, temperature) == 20, "ScaleQueriesParams.temperature is at 20");
+static_assert(offsetof(ScaleQueriesParams, period) == 24, "ScaleQueriesParams.period is at 24");
+static_assert(offsetof(ScaleQueriesParams, _pad0) == 28, "ScaleQueriesParams._pad0 is at 28");
 static_assert(offsetof(KVShiftParams, sequence) == 0, "KVShiftParams.sequence is at 0");
 static_assert(offsetof(KVShiftParams, n_kv_heads) == 4, "KVShiftParams.n_kv_heads is at 4");
 static_assert(offsetof(KVShiftParams, head_dim) == 8, "KVShiftParams.head_dim is at 8");
@@ -1424,6 +1477,10 @@ static_assert(offsetof(RouteParams, scale) == 32, "RouteParams.scale is at 32");
 static_assert(offsetof(RouteParams, layer) == 36, "RouteParams.layer is at 36");
 static_assert(offsetof(RouteParams, _pad0) == 40, "RouteParams._pad0 is at 40");
 static_assert(offsetof(RouteParams, _pad1) == 44, "RouteParams._pad1 is at 44");
+static_assert(offsetof(SortExpertsParams, n_results) == 0, "SortExpertsParams.n_results is at 0");
+static_assert(offsetof(SortExpertsParams, n_experts) == 4, "SortExpertsParams.n_experts is at 4");
+static_assert(offsetof(SortExpertsParams, tile) == 8, "SortExpertsParams.tile is at 8");
+static_assert(offsetof(SortExpertsParams, _pad0) == 12, "SortExpertsParams._pad0 is at 12");
 static_assert(offsetof(ExpertParams, n_rows) == 0, "ExpertParams.n_rows is at 0");
 static_assert(offsetof(ExpertParams, n_used) == 4, "ExpertParams.n_used is at 4");
 static_assert(offsetof(ExpertParams, n_experts) == 8, "ExpertParams.n_experts is at 8");
@@ -1440,6 +1497,10 @@ static_assert(offsetof(ExpertParams, biases_0) == 48, "ExpertParams.biases_0 is 
 static_assert(offsetof(ExpertParams, packed_1) == 52, "ExpertParams.packed_1 is at 52");
 static_assert(offsetof(ExpertParams, scales_1) == 56, "ExpertParams.scales_1 is at 56");
 static_assert(offsetof(ExpertParams, biases_1) == 60, "ExpertParams.biases_1 is at 60");
+static_assert(offsetof(ExpertParams, tile) == 64, "ExpertParams.tile is at 64");
+static_assert(offsetof(ExpertParams, is_gated) == 68, "ExpertParams.is_gated is at 68");
+static_assert(offsetof(ExpertParams, lda) == 72, "ExpertParams.lda is at 72");
+static_assert(offsetof(ExpertParams, _pad0) == 76, "ExpertParams._pad0 is at 76");
 static_assert(offsetof(WeighParams, n_rows) == 0, "WeighParams.n_rows is at 0");
 static_assert(offsetof(WeighParams, cols) == 4, "WeighParams.cols is at 4");
 static_assert(offsetof(WeighParams, n_used) == 8, "WeighParams.n_used is at 8");

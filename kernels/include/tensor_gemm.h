@@ -163,6 +163,139 @@ struct WeightShare<F, true> {
     }
 };
 
+// One thread's share of a tile of products: what it loads, and the sums of its SIMD group.
+template <typename F, uint TILE_M, uint TILE_N, uint SIMD_M, uint SIMD_N, uint SPLIT>
+struct TensorTile {
+    static constant constexpr uint TEAM = SIMD_M * SIMD_N * SIMD_WIDTH;
+    static constant constexpr uint ROWS = TILE_M / SIMD_M / 16;  // matrices of a SIMD group
+    static constant constexpr uint COLUMNS = TILE_N / SIMD_N / 8;
+    static constant constexpr uint X_VECTORS = TILE_M * STEP_VECTORS / TEAM;  // of a thread
+    static constant constexpr uint VECTORS = (TILE_M + TILE_N) * STEP_VECTORS;
+    static constant constexpr uint STAGE_WORDS = WeightShare<F>::STAGE_WORDS;
+    static constant constexpr uint MEMORY = SPLIT * VECTORS;
+    static constant constexpr uint STAGES = SPLIT * SIMD_M * SIMD_N * STAGE_WORDS;
+    static_assert(TEAM == 2 * TILE_N, "a thread for each span of weights");
+    static_assert(TILE_M * STEP_VECTORS % TEAM == 0, "threads share x evenly");
+    static_assert(COLUMNS % 2 == 0, "matrices of weights are loaded in pairs");
+    static_assert(SPLIT == 1 || VECTORS * 4 >= TILE_M * TILE_N, "sums take the place of the tiles");
+    static_assert(MEMORY * 16 + STAGES * 4 <= 48 * 1024, "threadgroup memory");
+
+    WeightShare<F> weights;
+    uint w_row;                            // of the tile: where this thread's weights go
+    device const half *x_rows[X_VECTORS];  // row x_row(i) from this thread's vector of a step on
+    float4 sums[ROWS][COLUMNS];
+
+    // Row i of those of x that this thread loads vector in_team % 8 of.
+    static uint x_row(uint in_team, uint i) { return in_team / STEP_VECTORS + i * (TEAM / STEP_VECTORS); }
+    static uint x_column(uint in_team) { return in_team % STEP_VECTORS * 8; }
+    // Where the matrices of a SIMD group begin.
+    static uint simd_m(uint in_team) { return in_team / SIMD_WIDTH / SIMD_N * ROWS * 16; }
+    static uint simd_n(uint in_team) { return in_team / SIMD_WIDTH % SIMD_N * COLUMNS * 8; }
+
+    // The sums of the team's steps.
+    void multiply(threadgroup uint4 *memory, threadgroup uint *stages, uint K, uint thread_index) {
+        const uint team = thread_index / TEAM;
+        const uint in_team = thread_index % TEAM;
+        const uint lane = thread_index % SIMD_WIDTH;
+        threadgroup uint4 *x_tile = memory + team * VECTORS;
+        threadgroup uint4 *w_tile = x_tile + TILE_M * STEP_VECTORS;
+        threadgroup uint *stage = stages + thread_index / SIMD_WIDTH * STAGE_WORDS;
+        // The row and the vector of a matrix that this lane points at.
+        const uint left_row = simd_m(in_team) + lane % 16;
+        const uint left_vector = lane / 16;
+        const uint n_row = simd_n(in_team) + lane % 8 + lane / 16 * 8;
+        const uint n_vector = lane / 8 % 2;
+
+#pragma unroll
+        for (uint i = 0; i < ROWS; i++) {
+#pragma unroll
+            for (uint j = 0; j < COLUMNS; j++) {
+                sums[i][j] = float4(0.0f);
+            }
+        }
+
+        uint4 xs[X_VECTORS];
+        uint k = team * STEP;
+        weights.load(k, in_team);
+#pragma unroll
+        for (uint i = 0; i < X_VECTORS; i++) {
+            xs[i] = k < K ? *(device const uint4 *)(x_rows[i] + k) : uint4(0);
+        }
+        for (uint step = 0; step < K; step += SPLIT * STEP) {
+#pragma unroll
+            for (uint i = 0; i < X_VECTORS; i++) {
+                x_tile[vector_at(x_row(in_team, i), in_team % STEP_VECTORS)] = xs[i];
+            }
+            weights.unstage(stage, in_team);
+#pragma unroll
+            for (uint r = 0; r < SPAN_RUNS; r++) {
+                w_tile[vector_at(w_row, in_team % 2 * SPAN_RUNS + r)] = weights.vector(r);
+            }
+            team_barrier<TEAM>();
+
+            k += SPLIT * STEP;
+            weights.load(k, in_team);
+#pragma unroll
+            for (uint i = 0; i < X_VECTORS; i++) {
+                xs[i] = k < K ? *(device const uint4 *)(x_rows[i] + k) : uint4(0);
+            }
+
+#pragma unroll
+            for (uint c = 0; c < STEP_VECTORS; c += 2) {
+                uint4 right[COLUMNS / 2];
+#pragma unroll
+                for (uint j = 0; j < COLUMNS / 2; j++) {
+                    right[j] = nvidia::load_matrices(w_tile + vector_at(n_row + 16 * j, c + n_vector));
+                }
+#pragma unroll
+                for (uint i = 0; i < ROWS; i++) {
+                    const uint4 left = nvidia::load_matrices(x_tile + vector_at(left_row + 16 * i, c + left_vector));
+#pragma unroll
+                    for (uint j = 0; j < COLUMNS / 2; j++) {
+                        sums[i][2 * j] = nvidia::multiply_accumulate(left, right[j].xy, sums[i][2 * j]);
+                        sums[i][2 * j + 1] = nvidia::multiply_accumulate(left, right[j].zw, sums[i][2 * j + 1]);
+                    }
+                }
+            }
+            team_barrier<TEAM>();
+        }
+    }
+
+    // Adds the sums of the other teams to those of the first, through threadgroup memory: a place of 4 floats for each thread and
+    // matrix. Whether this thread is of the first team, which has the result. All threads must call it.
+    bool join(threadgroup uint4 *memory, uint thread_index) {
+        if (SPLIT == 1) {
+            return true;
+        }
+        const uint team = thread_index / TEAM;
+        const uint in_team = thread_index % TEAM;
+#pragma unroll
+        for (uint i = 0; i < ROWS; i++) {
+#pragma unroll
+            for (uint j = 0; j < COLUMNS; j++) {
+                if (team > 0) {
+                    memory[team * VECTORS + (i * COLUMNS + j) * TEAM + in_team] = as_type<uint4>(sums[i][j]);
+                }
+            }
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        if (team > 0) {
+            return false;
+        }
+#pragma unroll
+        for (uint i = 0; i < ROWS; i++) {
+#pragma unroll
+            for (uint j = 0; j < COLUMNS; j++) {
+#pragma unroll
+                for (uint other = 1; other < SPLIT; other++) {
+                    sums[i][j] += as_type<float4>(memory[other * VECTORS + (i * COLUMNS + j) * TEAM + in_team]);
+                }
+            }
+        }
+        return true;
+    }
+};
+
 template <typename F, typename P, uint TILE_M, uint TILE_N, uint SIMD_M, uint SIMD_N, uint SPLIT>
 kernel void tensor_gemm(
     device const half *x         [[buffer(0)]],  // (M, K), rows lda apart
@@ -174,145 +307,39 @@ kernel void tensor_gemm(
     uint thread_index            [[thread_index_in_threadgroup]],
     uint lane                    [[thread_index_in_simdgroup]]
 ) {
-    constexpr uint TEAM = SIMD_M * SIMD_N * SIMD_WIDTH;
-    constexpr uint ROWS = TILE_M / SIMD_M / 16;     // matrices of a SIMD group
-    constexpr uint COLUMNS = TILE_N / SIMD_N / 8;
-    constexpr uint X_VECTORS = TILE_M * STEP_VECTORS / TEAM;  // of a thread
-    constexpr uint TILES = (TILE_M + TILE_N) * STEP_VECTORS;
-    static_assert(TEAM == 2 * TILE_N, "a thread for each span of weights");
-    static_assert(TILE_M * STEP_VECTORS % TEAM == 0, "threads share x evenly");
-    static_assert(COLUMNS % 2 == 0, "matrices of weights are loaded in pairs");
-    static_assert(SPLIT == 1 || TILES * 4 >= TILE_M * TILE_N, "sums take the place of the tiles");
-    threadgroup uint4 memory[SPLIT * TILES];
-    constexpr uint STAGE_WORDS = WeightShare<F>::STAGE_WORDS;
-    threadgroup uint stages[SPLIT * SIMD_M * SIMD_N * STAGE_WORDS];
-    static_assert(sizeof(memory) + sizeof(stages) <= 48 * 1024, "threadgroup memory");
+    typedef TensorTile<F, TILE_M, TILE_N, SIMD_M, SIMD_N, SPLIT> Tile;
+    threadgroup uint4 memory[Tile::MEMORY];
+    threadgroup uint stages[Tile::STAGES];
 
-    const uint team = thread_index / TEAM;
-    const uint in_team = thread_index % TEAM;
-    threadgroup uint4 *x_tile = memory + team * TILES;
-    threadgroup uint4 *w_tile = x_tile + TILE_M * STEP_VECTORS;
+    const uint in_team = thread_index % Tile::TEAM;
     const uint K = matmul_k(params.K);
     const uint first_m = group.x * TILE_M;
     const uint first_n = group.y * TILE_N;
-
-    const uint w_row = in_team / 2;
-    threadgroup uint *stage = stages + thread_index / SIMD_WIDTH * STAGE_WORDS;
-    WeightShare<F> weights;
-    weights.begin(weight, weight_layout(params), first_n, in_team, K);
-    uint4 xs[X_VECTORS];
-
-    // This thread's vectors of x: vector in_team % 8 of every TEAM / 8-th row.
-    const uint x_column = in_team % STEP_VECTORS * 8;
-    device const half *x_rows[X_VECTORS];
+    Tile tile;
+    tile.weights.begin(weight, weight_layout(params), first_n, in_team, K);
+    tile.w_row = in_team / 2;
 #pragma unroll
-    for (uint i = 0; i < X_VECTORS; i++) {
-        const uint m = min(first_m + in_team / STEP_VECTORS + i * (TEAM / STEP_VECTORS), params.M - 1);
-        x_rows[i] = x + ulong(m) * params.lda + x_column;
+    for (uint i = 0; i < Tile::X_VECTORS; i++) {
+        const uint m = min(first_m + Tile::x_row(in_team, i), params.M - 1);
+        tile.x_rows[i] = x + ulong(m) * params.lda + Tile::x_column(in_team);
     }
-
-    const uint simd_group = in_team / SIMD_WIDTH;
-    const uint simd_m = simd_group / SIMD_N * ROWS * 16;
-    const uint simd_n = simd_group % SIMD_N * COLUMNS * 8;
-    // The row and the vector of a matrix that this lane points at.
-    const uint x_row = simd_m + lane % 16;
-    const uint x_vector = lane / 16;
-    const uint n_row = simd_n + lane % 8 + lane / 16 * 8;
-    const uint n_vector = lane / 8 % 2;
-
-    float4 sums[ROWS][COLUMNS];
-#pragma unroll
-    for (uint i = 0; i < ROWS; i++) {
-#pragma unroll
-        for (uint j = 0; j < COLUMNS; j++) {
-            sums[i][j] = float4(0.0f);
-        }
-    }
-
-    uint k = team * STEP;
-    weights.load(k, in_team);
-#pragma unroll
-    for (uint i = 0; i < X_VECTORS; i++) {
-        xs[i] = k < K ? *(device const uint4 *)(x_rows[i] + k) : uint4(0);
-    }
-    for (uint step = 0; step < K; step += SPLIT * STEP) {
-#pragma unroll
-        for (uint i = 0; i < X_VECTORS; i++) {
-            x_tile[vector_at(in_team / STEP_VECTORS + i * (TEAM / STEP_VECTORS), in_team % STEP_VECTORS)] = xs[i];
-        }
-        weights.unstage(stage, in_team);
-#pragma unroll
-        for (uint r = 0; r < SPAN_RUNS; r++) {
-            w_tile[vector_at(w_row, in_team % 2 * SPAN_RUNS + r)] = weights.vector(r);
-        }
-        team_barrier<TEAM>();
-
-        k += SPLIT * STEP;
-        weights.load(k, in_team);
-#pragma unroll
-        for (uint i = 0; i < X_VECTORS; i++) {
-            xs[i] = k < K ? *(device const uint4 *)(x_rows[i] + k) : uint4(0);
-        }
-
-#pragma unroll
-        for (uint c = 0; c < STEP_VECTORS; c += 2) {
-            uint4 right[COLUMNS / 2];
-#pragma unroll
-            for (uint j = 0; j < COLUMNS / 2; j++) {
-                right[j] = nvidia::load_matrices(w_tile + vector_at(n_row + 16 * j, c + n_vector));
-            }
-#pragma unroll
-            for (uint i = 0; i < ROWS; i++) {
-                const uint4 left = nvidia::load_matrices(x_tile + vector_at(x_row + 16 * i, c + x_vector));
-#pragma unroll
-                for (uint j = 0; j < COLUMNS / 2; j++) {
-                    sums[i][2 * j] = nvidia::multiply_accumulate(left, right[j].xy, sums[i][2 * j]);
-                    sums[i][2 * j + 1] = nvidia::multiply_accumulate(left, right[j].zw, sums[i][2 * j + 1]);
-                }
-            }
-        }
-        team_barrier<TEAM>();
-    }
-
-    // The sums of the other teams go through threadgroup memory, a place of 4 floats for each thread and matrix.
-    if (SPLIT > 1) {
-#pragma unroll
-        for (uint i = 0; i < ROWS; i++) {
-#pragma unroll
-            for (uint j = 0; j < COLUMNS; j++) {
-                if (team > 0) {
-                    x_tile[(i * COLUMNS + j) * TEAM + in_team] = as_type<uint4>(sums[i][j]);
-                }
-            }
-        }
-        threadgroup_barrier(mem_flags::mem_threadgroup);
-        if (team > 0) {
-            return;
-        }
-#pragma unroll
-        for (uint i = 0; i < ROWS; i++) {
-#pragma unroll
-            for (uint j = 0; j < COLUMNS; j++) {
-#pragma unroll
-                for (uint other = 1; other < SPLIT; other++) {
-                    sums[i][j] += as_type<float4>(memory[other * TILES + (i * COLUMNS + j) * TEAM + in_team]);
-                }
-            }
-        }
+    tile.multiply(memory, stages, K, thread_index);
+    if (!tile.join(memory, thread_index)) {
+        return;
     }
 
 #pragma unroll
-    for (uint i = 0; i < ROWS; i++) {
+    for (uint i = 0; i < Tile::ROWS; i++) {
 #pragma unroll
         for (uint lower = 0; lower < 2; lower++) {
-            const uint m = first_m + simd_m + 16 * i + 8 * lower + lane / 4;
+            const uint m = first_m + Tile::simd_m(in_team) + 16 * i + 8 * lower + lane / 4;
             if (m < params.M) {
                 device float *row = y + ulong(m) * params.ldc;
                 const float factor = scale[m];
 #pragma unroll
-                for (uint j = 0; j < COLUMNS; j++) {
-                    const uint column = first_n + simd_n + 8 * j + lane % 4 * 2;
-                    const float2 pair = lower == 0 ? sums[i][j].xy : sums[i][j].zw;
+                for (uint j = 0; j < Tile::COLUMNS; j++) {
+                    const uint column = first_n + Tile::simd_n(in_team) + 8 * j + lane % 4 * 2;
+                    const float2 pair = lower == 0 ? tile.sums[i][j].xy : tile.sums[i][j].zw;
                     if (column < params.N) {
                         store_product(row + column, pair.x * factor, params);
                     }

@@ -14,6 +14,7 @@ mod choice;
 mod encoder;
 mod experts;
 mod gpu;
+mod grouped;
 mod input;
 mod liveness;
 mod lowering;

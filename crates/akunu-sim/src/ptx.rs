@@ -5,7 +5,7 @@
 //! memory.
 //!
 //! An entry point takes a pointer for each `[[buffer(n)]]` but the params, in the order of n, then the
-//! params by value in 64 bytes, then a `u32` for each `[[threadgroup(n)]]`: its byte offset into the
+//! params by value in the bytes of the largest ([`Params::CAPACITY`]), then a `u32` for each `[[threadgroup(n)]]`: its byte offset into the
 //! dynamic shared memory. Function constants are compiled in where a value is given; the others are
 //! read from the module's array `akunu_constants` of (bits, defined) pairs, by their index. `akunu-cuda`
 //! replaces these reads by values when it loads a kernel, so that the driver's compiler folds them.
@@ -23,6 +23,7 @@ use crate::rewrite::{Target, rewrite};
 use crate::toolchain::Toolchain;
 use akunu_kernels::ConstantValue;
 use akunu_kernels::flatten::{FlatSource, flatten, metal_files};
+use akunu_kernels::plan::Params;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -146,6 +147,7 @@ pub fn compile(
     let indices = rewritten.unit.constants.iter().map(|it| it.index);
     let n_constants = indices.max().map_or(1, |last| last + 1);
     flags.push(format!("-DAKUNU_CONSTANT_COUNT={n_constants}"));
+    flags.push(format!("-DAKUNU_PARAMS_BYTES={}", Params::CAPACITY));
     let key = toolchain.key(&rewritten.text, &flags);
     let path = output.join(file_name(&source.file));
     let stamp = path.with_extension("key");

@@ -3,6 +3,7 @@
 mod support;
 
 use akunu_kernels::flatten::flatten;
+use akunu_kernels::plan::Params;
 use akunu_sim::{ConstantValue, SimError, Toolchain, ptx};
 use std::path::Path;
 
@@ -10,6 +11,7 @@ use std::path::Path;
 fn every_fixture_compiles_and_an_unchanged_one_is_not_built_again() {
     let toolchain = Toolchain::find().unwrap();
     let output = tempfile::tempdir().unwrap();
+    let mut n_params = 0;
     for built in [true, false] {
         let files = ptx::compile_folder(&toolchain, &support::kernels(), output.path()).unwrap();
         assert!(files.len() >= 3);
@@ -22,9 +24,17 @@ fn every_fixture_compiles_and_an_unchanged_one_is_not_built_again() {
                 "{}",
                 file.file
             );
+            // A launch passes the params in so many bytes, whatever the kernel.
+            let params = format!("[{}]", Params::CAPACITY);
+            let arguments = text.split(".param").filter(|it| it.contains(".b8"));
+            for argument in arguments.filter(|it| it.trim_start().starts_with(".align")) {
+                assert!(argument.contains(&params), "{}: {argument}", file.file);
+                n_params += 1;
+            }
             assert_eq!(file.built, built, "{}", file.file);
         }
     }
+    assert!(n_params > 0, "no fixture has params");
 }
 
 #[test]

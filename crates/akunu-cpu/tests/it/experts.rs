@@ -52,6 +52,7 @@ fn params(dtype: DType) -> ExpertParams {
         packed_1: mlx.packed_at,
         scales_1: mlx.scales_at,
         biases_1: mlx.biases_at,
+        ..ExpertParams::default()
     }
 }
 

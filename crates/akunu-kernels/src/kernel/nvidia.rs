@@ -10,6 +10,7 @@ pub mod decode_gemv;
 pub mod shared_gemm;
 pub mod staging;
 pub mod tensor_attention;
+pub mod tensor_experts;
 pub mod tensor_gemm;
 
 use crate::chip::{ChipConfig, GpuFamily};

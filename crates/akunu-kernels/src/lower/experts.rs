@@ -51,14 +51,7 @@ impl Lowering<'_> {
 
     pub(super) fn expert_gate(&mut self, gated: &op::ExpertGate) {
         let op::ExpertGate { gate, up, .. } = gated;
-        let second = up.matrix.storage.mlx();
-        let params = ExpertParams {
-            activation: gate_code(gated.activation),
-            packed_1: second.packed_at,
-            scales_1: second.scales_at,
-            biases_1: second.biases_at,
-            ..expert_params(gate, gated.experts)
-        };
+        let params = gate_params(gated);
         let [x, ids] = [gated.x, gated.ids];
         // What is not there is not touched.
         let [gate_bias, up_bias] = [gate, up].map(|matrix| matrix.bias.unwrap_or(x));
@@ -135,8 +128,20 @@ impl Lowering<'_> {
     }
 }
 
+/// The params of gate and up.
+pub(super) fn gate_params(gated: &op::ExpertGate) -> ExpertParams {
+    let second = gated.up.matrix.storage.mlx();
+    ExpertParams {
+        activation: gate_code(gated.activation),
+        packed_1: second.packed_at,
+        scales_1: second.scales_at,
+        biases_1: second.biases_at,
+        ..expert_params(&gated.gate, gated.experts)
+    }
+}
+
 /// What the products of experts with one weight have in common.
-fn expert_params(weight: &ExpertMatrix, [n_experts, n_used]: [u32; 2]) -> ExpertParams {
+pub(super) fn expert_params(weight: &ExpertMatrix, [n_experts, n_used]: [u32; 2]) -> ExpertParams {
     let mlx = weight.matrix.storage.mlx();
     let flag = |is_there: bool, flag: u32| if is_there { flag } else { 0 };
     ExpertParams {

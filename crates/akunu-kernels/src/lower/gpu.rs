@@ -5,6 +5,7 @@ use akunu_program::{Op, op};
 use super::lowering::{Lowering, ProductShape, Rules};
 use crate::chip::ChipConfig;
 use crate::kernel::attention::selection;
+use crate::kernel::experts::select::grouped_kernel;
 use crate::kernel::matmul::select::product_kernel;
 use crate::table::KernelId;
 
@@ -23,7 +24,9 @@ impl GpuRules {
 
 impl Rules for GpuRules {
     fn fuse(&self, lowering: &mut Lowering, ops: &[Op]) -> Option<usize> {
-        lowering.normed_products(ops, KernelId::NormGemv)
+        lowering
+            .normed_products(ops, KernelId::NormGemv)
+            .or_else(|| lowering.grouped_experts(ops, grouped_kernel))
     }
 
     fn product_kernel(&self, shape: &ProductShape) -> KernelId {

@@ -4,6 +4,8 @@ mod decode_attention;
 mod halves;
 pub mod select;
 
+pub(super) use halves::{half_stride, halved_bytes};
+
 use akunu_program::{Op, op};
 
 use super::lowering::{Lowering, ProductShape, Rules};
@@ -31,6 +33,11 @@ impl Rules for NvidiaRules {
             .or_else(|| lowering.normed_output(ops, KernelId::DecodeNormGemv))
             .or_else(|| self.halved_result(lowering, ops))
             .or_else(|| self.decode_attention(lowering, ops))
+            .or_else(|| {
+                lowering.grouped_experts(ops, |dtype, results| {
+                    select::grouped_kernel(dtype, results, &self.chip)
+                })
+            })
     }
 
     fn products(&self, lowering: &mut Lowering, products: &[&op::Product]) -> Option<usize> {

@@ -12,7 +12,7 @@ pub struct Params {
 
 impl Params {
     /// Room for the largest params struct.
-    pub const CAPACITY: usize = 64;
+    pub const CAPACITY: usize = 80;
 
     /// The bytes of a struct.
     pub fn of<P: SharedStruct>(params: &P) -> Params {

@@ -55,7 +55,9 @@ kernel_table! {
         FlashAttentionSinks => attention::flash_attention_sinks::ROW,
         FlashAttentionPrefillV2 => attention::flash_attention_prefill_v2::ROW,
         GatherRows => common::gather_rows::ROW,
-        GeluErf => activation::gelu_erf::ROW,
+        Gelu => activation::activate::GELU,
+        GeluErf => activation::activate::GELU_ERF,
+        ReluSquared => activation::activate::RELU_SQUARED,
         GeluErfGate => activation::gate::GELU_ERF,
         GeluGate => activation::gate::GELU,
         GrammarBitmask => sampling::grammar_bitmask::ROW,
@@ -81,12 +83,14 @@ kernel_table! {
         RouteExperts => experts::route_experts::ROW,
         RowAttention => attention::row_attention::ROW,
         RowAttentionBias => attention::row_attention::BIASED,
+        ScaleQueries => rope::scale_queries::ROW,
         ScaleRows => common::scale_rows::ROW,
         DeltaRule => state::delta_rule::ROW,
         GatedNorm => state::gated_norm::ROW,
         ShortConv => state::short_conv::ROW,
         SplitHeads => state::split_heads::ROW,
         Ssd => state::ssd::ROW,
+        SortExperts => experts::sort_experts::ROW,
         SigmoidGate => activation::gate::SIGMOID,
         SiluGate => activation::gate::SILU,
         SwigluOaiGate => activation::gate::SWIGLU_OAI,
@@ -106,6 +110,8 @@ kernel_table! {
         EmbeddingLookup => embedding::embedding_lookup::row, for weight_formats;
         ExpertGate => experts::expert_gate::row, for weight_formats;
         ExpertDown => experts::expert_down::row, for weight_formats;
+        ExpertGemm => experts::expert_gemm::row, for weight_formats;
+        ExpertGemmSmall => experts::expert_gemm::small_row, for weight_formats;
         NormGemv => fused::norm_gemv::row, for weight_formats;
         DecodeGemv => nvidia::decode_gemv::row, for weight_formats;
         DecodeGemm => nvidia::decode_gemm::row, for nvidia::decode_gemm::formats;
@@ -116,6 +122,8 @@ kernel_table! {
         AsyncGemm64 => nvidia::async_gemm::row_64, for nvidia::staging::formats;
         AsyncGemm128 => nvidia::async_gemm::row_128, for nvidia::staging::formats;
         DecodeNormGemv => nvidia::decode_gemv::norm_row, for weight_formats;
+        TensorExperts => nvidia::tensor_experts::row, for nvidia::tensor_gemm::formats;
+        TensorExpertsSmall => nvidia::tensor_experts::small_row, for nvidia::tensor_gemm::formats;
         TensorGemm => nvidia::tensor_gemm::row, for nvidia::tensor_gemm::common_formats;
         TensorGemmMedium => nvidia::tensor_gemm::medium_row, for nvidia::tensor_gemm::formats;
         TensorGemmSmall => nvidia::tensor_gemm::small_row, for nvidia::tensor_gemm::small_formats;

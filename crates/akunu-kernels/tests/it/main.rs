@@ -4,6 +4,7 @@ mod advance;
 mod chips;
 mod chosen;
 mod cost;
+mod grouped_experts;
 mod halved_attention;
 mod key_centre;
 mod kv_shift;

@@ -24,9 +24,9 @@ struct Constant {
     ulong defined;
 };
 
-// A params struct of any kind, as an argument: 64 bytes, of which the kernel reads its own.
+// A params struct of any kind, as an argument: as many bytes as the largest has, of which the kernel reads its own.
 struct __attribute__((aligned(8))) Params {
-    uint words[16];
+    uint words[AKUNU_PARAMS_BYTES / 4];
 };
 
 // Function constants that were not compiled in, by index. Whoever loads the PTX replaces the reads of this array by

@@ -141,6 +141,20 @@ const FAULTS: &[Fault] = &[
         kernel: "expert_down_q4_0",
     },
     Fault {
+        what: "results of an expert among those of the ones before",
+        file: "experts/sort_experts.metal",
+        right: "uint place = first + own.x;",
+        wrong: "uint place = own.x;",
+        kernel: "sort_experts_u32",
+    },
+    Fault {
+        what: "a grouped result that is stored where it was sorted to",
+        file: "include/expert_gemm.h",
+        right: "y[ulong(result_at(order, tile, place, params)) *",
+        wrong: "y[ulong(tile.first + place) *",
+        kernel: "expert_gemm_small_q4_0",
+    },
+    Fault {
         what: "a state that is not stored where the next row writes another",
         file: "include/states.h",
         right: "state_to(rows[next], n_blocks) == to ?",

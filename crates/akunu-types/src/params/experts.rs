@@ -33,8 +33,22 @@ shared_struct! {
 }
 
 shared_struct! {
+    /// The results of all rows' experts, sorted by their expert.
+    pub struct SortExpertsParams = "SortExpertsParams", size = 16 {
+        /// Results: one for each expert of each row.
+        0 => n_results: u32,
+        /// Experts that there are.
+        4 => n_experts: u32,
+        /// Most results of a tile.
+        8 => tile: u32,
+        /// Unused, zero.
+        12 => _pad0: u32,
+    }
+}
+
+shared_struct! {
     /// Products with the matrices of chosen experts, (n_experts, N, K) with `stride` rows from one expert to the next.
-    pub struct ExpertParams = "ExpertParams", size = 64 {
+    pub struct ExpertParams = "ExpertParams", size = 80 {
         /// Number of rows.
         0 => n_rows: u32,
         /// Experts of a row.
@@ -67,6 +81,14 @@ shared_struct! {
         56 => scales_1: u32,
         /// Its biases.
         60 => biases_1: u32,
+        /// Grouped products: most results of a tile.
+        64 => tile: u32,
+        /// Grouped products: whether there are two weights, whose products become one by the gate.
+        68 => is_gated: u32,
+        /// Grouped products of halves: halves from one row of x to the next.
+        72 => lda: u32,
+        /// Unused, zero.
+        76 => _pad0: u32,
     }
 }
 

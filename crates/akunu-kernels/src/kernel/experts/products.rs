@@ -70,7 +70,7 @@ impl Experts {
     }
 
     /// Bytes of a weight; those of no experts are more than any buffer has, because there is no last one that an id could be.
-    pub(super) fn weight_bytes(&self, weight: &WeightLayout) -> usize {
+    pub fn weight_bytes(&self, weight: &WeightLayout) -> usize {
         match (self.params.n_experts, self.params.n_used) {
             (0, _) | (_, 0) => usize::MAX,
             _ => weight.bytes(),

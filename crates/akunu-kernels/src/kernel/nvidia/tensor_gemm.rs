@@ -180,7 +180,7 @@ const SMALL_SHAPES: &[Shape] = &[
 /// Formats that are read in ways of their own: by the words of a SIMD group, by vectors, by words of a thread, by runs. The
 /// kernels of all others differ from these in what `decode_gemv` and `decode_gemm` are tested with, and get one case of the
 /// larger tiles, which are slow to simulate.
-const OF_EACH_KIND: [DType; 5] = [
+pub(super) const OF_EACH_KIND: [DType; 5] = [
     DType::Q4_0,
     DType::F16,
     DType::Q4_K,

@@ -340,13 +340,13 @@ fn n_together(products: &[&op::Product]) -> usize {
 }
 
 /// Bytes of the factors and of the halves of so many rows.
-pub(super) fn halved_bytes(n_rows: u32, stride: u32, order: Order) -> [usize; 2] {
+pub(crate) fn halved_bytes(n_rows: u32, stride: u32, order: Order) -> [usize; 2] {
     let n_halved = order.rows(n_rows) as usize;
     [4 * n_rows as usize, 2 * n_halved * stride as usize]
 }
 
 /// Halves from one row to the next, zeros included.
-pub(super) fn half_stride(cols: u32, order: Order) -> u32 {
+pub(crate) fn half_stride(cols: u32, order: Order) -> u32 {
     cols.next_multiple_of(match order {
         Order::Rows => tensor_gemm::STEP,
         Order::Spans | Order::Columns => staging::QUAD,

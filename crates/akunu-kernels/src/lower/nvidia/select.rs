@@ -7,6 +7,9 @@
 //! | from 17 on, on Hopper | `async_gemm_32`, `…_64`, `…_128` | tensor cores that read x themselves while the next weights are decoded; the same formats |
 //! | from 2 | `tensor_gemm_small`, `…_medium`, `tensor_gemm` | tensor cores, by the largest tile that keeps three of four multiprocessors busy; only MLX's formats have the small one, rare ones the medium one alone, and weights in f32 none |
 //!
+//! The results of experts are sorted where an expert has at least one in the mean (`rows * used / experts`): up to 16 they are those of
+//! `tensor_experts_small`, more of `tensor_experts`.
+//!
 //! All others are those of every GPU ([`select`]). `decode_gemv` was measured on an H200
 //! (docs/nvidia-log.md).
 
@@ -16,10 +19,13 @@ use akunu_types::params::DecodeGemmParams;
 use crate::chip::ChipConfig;
 use crate::kernel::attention::selection::{AttentionShape, with_constants};
 use crate::kernel::convert::half_rows::Order;
+use crate::kernel::experts::select::{self as grouped, GroupedKernel};
 use crate::kernel::fused::norm_gemv::X_ALIGNMENT;
 use crate::kernel::matmul::select;
 use crate::kernel::nvidia::tensor_gemm::{TILE_ROWS, is_common, n_large_tiles};
-use crate::kernel::nvidia::{Generation, async_gemm, decode_gemm, shared_gemm, tensor_attention};
+use crate::kernel::nvidia::{
+    Generation, async_gemm, decode_gemm, shared_gemm, tensor_attention, tensor_experts,
+};
 use crate::lower::lowering::ProductShape;
 use crate::pipeline::PipelineKey;
 use crate::table::KernelId;
@@ -27,6 +33,10 @@ use crate::table::KernelId;
 /// Most values of a weight whose rows of x are those of several threadgroups of `decode_gemm` or `decode_gemm_double`: it stays in
 /// the second cache, so that reading it again costs less than a GPU that is mostly idle. Measured on an H200 (docs/nvidia-log.md).
 const SMALL_WEIGHT: u32 = 5 << 20;
+/// From as many results of an expert on, in the mean, they are sorted. It follows from the bytes of the weights, and is to be measured.
+const FEWEST_OF_EXPERT: u32 = 1;
+/// Up to as many results of an expert, in the mean, tiles are small.
+const FEW_OF_EXPERT: u32 = 16;
 /// From as many queries on a quarter of a block of the tensor kernel is full, and the matrices pay.
 const SHORT_PREFILL: u32 = 16;
 
@@ -90,6 +100,30 @@ pub fn tensor_kernel(
         KernelId::TensorGemmMedium(dtype)
     } else {
         KernelId::TensorGemm(dtype)
+    })
+}
+
+/// The kernel for so many results of so many experts, if they are sorted.
+pub fn grouped_kernel(
+    dtype: DType,
+    [n_results, n_experts]: [u32; 2],
+    chip: &ChipConfig,
+) -> Option<GroupedKernel> {
+    if !Generation::of(chip).has_tensor_cores() || dtype == DType::F32 {
+        return grouped::grouped_kernel(dtype, [n_results, n_experts]);
+    }
+    if n_results < n_experts.saturating_mul(FEWEST_OF_EXPERT) {
+        return None;
+    }
+    Some(match n_results <= n_experts.saturating_mul(FEW_OF_EXPERT) {
+        true => GroupedKernel {
+            kernel: KernelId::TensorExpertsSmall(dtype),
+            tile: tensor_experts::SMALL_TILE,
+        },
+        false => GroupedKernel {
+            kernel: KernelId::TensorExperts(dtype),
+            tile: tensor_experts::TILE,
+        },
     })
 }
 
@@ -214,6 +248,45 @@ mod tests {
             kernel(mlx, (17, 4096, 4096)),
             Some(KernelId::TensorGemmMedium(mlx))
         );
+    }
+
+    /// By the mean of an expert's results: rows, experts of a row, experts.
+    #[test]
+    fn experts_of_few_results_have_small_tiles() {
+        let hopper = ChipConfig {
+            family: GpuFamily::Nvidia(90),
+            ..ChipConfig::m1()
+        };
+        let d = DType::MXFP4;
+        let small = Some(KernelId::TensorExpertsSmall(d));
+        let large = Some(KernelId::TensorExperts(d));
+        let table = [
+            ([1, 8, 128], None),
+            ([15, 8, 128], None),
+            ([16, 8, 128], small),
+            ([256, 8, 128], small),
+            ([257, 8, 128], large),
+            ([512, 8, 128], large),
+            ([4, 4, 32], None),
+            ([8, 4, 32], small),
+            ([512, 4, 32], large),
+        ];
+        for ([rows, used, experts], kernel) in table {
+            let results = [rows * used, experts];
+            let chosen = grouped_kernel(d, results, &hopper);
+            assert_eq!(chosen.map(|chosen| chosen.kernel), kernel, "{results:?}");
+            // Without tensor cores, and weights that keep their precision.
+            let turing = ChipConfig {
+                family: GpuFamily::Nvidia(75),
+                ..ChipConfig::m1()
+            };
+            let general = |dtype| grouped::grouped_kernel(dtype, results);
+            assert_eq!(grouped_kernel(d, results, &turing), general(d));
+            assert_eq!(
+                grouped_kernel(DType::F32, results, &hopper),
+                general(DType::F32)
+            );
+        }
     }
 
     /// A single row is read by vectors of 16 bytes, where it lies so; further rows are those of every GPU.
