@@ -188,6 +188,45 @@ fn what_is_missing_or_wrong_is_named() {
     }
 }
 
+/// Variants that would be computed wrongly are named.
+#[test]
+fn variants_of_architectures_are_refused_by_name() {
+    let cases = [
+        (
+            json!({ "model_type": "stablelm", "qk_layernorm": true }),
+            "`qk_layernorm` in the architecture `stablelm`",
+        ),
+        (
+            json!({ "model_type": "cohere", "use_qk_norm": true }),
+            "`use_qk_norm` in the architecture `command-r`",
+        ),
+        (
+            json!({ "model_type": "arcee", "hidden_act": "silu" }),
+            "`hidden_act` = `silu` in the architecture `arcee`",
+        ),
+        (
+            json!({ "model_type": "nemotron", "hidden_act": "gelu" }),
+            "`hidden_act` = `gelu`",
+        ),
+        (
+            json!({ "model_type": "starcoder2", "hidden_act": "relu" }),
+            "`hidden_act` = `relu`",
+        ),
+        (
+            json!({ "model_type": "minicpm", "scale_depth": -1.0 }),
+            "`scale_depth` is -1",
+        ),
+        (
+            json!({ "model_type": "minicpm", "dim_model_base": 0 }),
+            "`dim_model_base` is 0",
+        ),
+    ];
+    for (fields, message) in cases {
+        let error = describe(&with(llama(), fields.clone())).expect_err("must be refused");
+        assert!(error.contains(message), "{fields}: {error}");
+    }
+}
+
 /// A GGUF file with these extra keys, described.
 pub fn describe_gguf(extra: impl FnOnce(&mut GgufHeader)) -> Result<Model, String> {
     let folder = tempfile::tempdir().expect("a temporary folder");
