@@ -20,6 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
         let options = EncodeOptions {
             add_special: true,
             parse_special,
+            ..EncodeOptions::default()
         };
         let ids = tokenizer.encode(&text, options);
         assert!(ids.iter().all(|id| (*id as usize) < tokenizer.vocab_size()));

@@ -212,8 +212,8 @@ class Chat:
     def ask(self, question: str) -> Reply:
         """Asks a question. The conversation keeps the pieces that are taken from the reply as the answer.
 
-        One reply at a time: asking while another is read is an :class:`Error`. A reply that was cancelled, or whose loop was
-        left, is waited for, which takes a few tenths of a second at most.
+        One reply at a time: asking while another is read is an :class:`Error`. After a reply that was cancelled, or whose loop
+        was left, this returns at once, and the first piece comes when that one has ended: after a few tenths of a second at most.
         """
         return Reply(self._native.ask(question))
 

@@ -1,7 +1,6 @@
 //! Conversations.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use akunu::{CancelFlag, ChatOptions, Message};
 use pyo3::prelude::*;
@@ -16,8 +15,6 @@ use crate::stream::Stream;
 #[pyclass(module = "akunu._akunu", frozen)]
 pub struct Chat {
     own: Home<akunu::Chat>,
-    /// Ends the last reply, and no later one: its object may be dropped after the next question.
-    cancel: Mutex<CancelFlag>,
 }
 
 fn busy() -> PyErr {
@@ -48,16 +45,10 @@ impl Chat {
         })?;
         Ok(Chat {
             own: Home::new(chat),
-            cancel: Mutex::default(),
         })
     }
 
-    fn last(&self) -> CancelFlag {
-        let cancel = self.cancel.lock();
-        cancel.unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// A reply, which a separate thread computes. Waits for the previous reply if it was cancelled or left.
+    /// A reply, which a separate thread computes. That thread waits for the previous reply if it was cancelled or left.
     fn reply(
         &self,
         py: Python<'_>,
@@ -65,11 +56,10 @@ impl Chat {
         + Send
         + 'static,
     ) -> PyResult<Reply> {
-        let last = self.last();
-        let lent = py.detach(|| self.own.lend(|| last.is_set()));
-        let mut lent = lent.ok_or_else(busy)?;
         let cancel = CancelFlag::default();
-        *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = cancel.clone();
+        let mut lent = py
+            .detach(|| self.own.lend(cancel.clone()))
+            .ok_or_else(busy)?;
         let flag = cancel.clone();
         let stream = Stream::start(cancel, move |tell: &TellText| {
             let Some(chat) = lent.get() else {
@@ -100,9 +90,7 @@ impl Chat {
         py: Python<'_>,
         act: impl FnOnce(&mut akunu::Chat) -> T + Send,
     ) -> PyResult<T> {
-        let last = self.last();
-        let acted = py.detach(|| self.own.with(|| last.is_set(), act));
-        acted.ok_or_else(busy)
+        py.detach(|| self.own.with(act)).ok_or_else(busy)
     }
 }
 

@@ -69,7 +69,7 @@ impl Model {
     fn encode(&self, py: Python<'_>, text: &str, add_special: bool) -> Vec<u32> {
         let options = EncodeOptions {
             add_special,
-            parse_special: false,
+            ..EncodeOptions::default()
         };
         py.detach(|| self.0.tokenizer().encode(text, options))
     }
@@ -99,7 +99,7 @@ impl Model {
             cancel: cancel.clone(),
             ..self.wanted(&options).map_err(raise)?
         };
-        let ids = self.0.tokenizer().encode(prompt, AROUND);
+        let ids = self.0.tokenizer().encode(prompt, around());
         let begin = || -> Result<akunu::Session, akunu::Error> {
             let mut session = self.0.session(SessionOptions {
                 context: options.context,
@@ -150,7 +150,7 @@ impl Model {
             ..SessionOptions::default()
         };
         let answers = py.detach(|| {
-            let encode = |text: &String| self.0.tokenizer().encode(text, AROUND);
+            let encode = |text: &String| self.0.tokenizer().encode(text, around());
             let prompts: Vec<Vec<u32>> = prompts.iter().map(encode).collect();
             self.0.generate_all(&prompts, session, &wanted)
         });
@@ -162,10 +162,12 @@ impl Model {
 }
 
 /// With the tokens that a model expects around a text.
-const AROUND: EncodeOptions = EncodeOptions {
-    add_special: true,
-    parse_special: false,
-};
+fn around() -> EncodeOptions {
+    EncodeOptions {
+        add_special: true,
+        ..EncodeOptions::default()
+    }
+}
 
 /// Options with the model that guesses.
 fn read(py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {

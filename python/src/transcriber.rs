@@ -1,7 +1,6 @@
 //! What is said in audio files.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use akunu::{AudioReader, CancelFlag, CpuOptions, Device, TranscribeOptions};
 use pyo3::prelude::*;
@@ -19,8 +18,6 @@ type Segment = (f64, f64, String, Vec<Word>, Option<String>);
 #[pyclass(module = "akunu._akunu", frozen)]
 pub struct Transcriber {
     own: Home<akunu::Transcriber>,
-    /// Ends the last transcription.
-    cancel: Mutex<CancelFlag>,
 }
 
 /// The language, the prompt, whether to translate, whether words have times, and how many windows are decoded together.
@@ -48,7 +45,6 @@ impl Transcriber {
         let own = py.detach(open).map_err(raise)?;
         Ok(Transcriber {
             own: Home::new(own),
-            cancel: Mutex::default(),
         })
     }
 
@@ -66,12 +62,10 @@ impl Transcriber {
         let opened = py.detach(|| AudioReader::open(&path));
         opened.map_err(raise)?;
         let cancel = CancelFlag::default();
-        let last = self.last();
-        let lent = py.detach(|| self.own.lend(|| last.is_set()));
+        let lent = py.detach(|| self.own.lend(cancel.clone()));
         let mut lent = lent.ok_or_else(|| {
             Busy::new_err("a transcription is still under way: read it to its end, or cancel it")
         })?;
-        *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = cancel.clone();
         let stream = Stream::start(cancel, move |tell| {
             let Some(transcriber) = lent.get() else {
                 return Ok(());
@@ -90,13 +84,6 @@ impl Transcriber {
             Ok(())
         })?;
         Ok(Transcription(stream))
-    }
-}
-
-impl Transcriber {
-    fn last(&self) -> CancelFlag {
-        let cancel = self.cancel.lock();
-        cancel.unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

@@ -14,6 +14,7 @@ mod check_macos;
 mod clients;
 mod debian;
 mod debian_rust;
+mod features;
 mod header;
 mod install;
 mod instantiate;
@@ -57,6 +58,8 @@ enum Command {
     CheckMacos,
     /// Run official clients, llama.cpp's tests of its server and made-up requests against ours, and its page in Chromium
     Clients(clients::Args),
+    /// Run the tests of each feature in Rust, C and Python, and mark in docs/library.md which have passed
+    Features(features::Args),
     /// Write kernels/ShaderTypes.h from the Rust structs
     Header(header::Args),
     /// Install the tools that tests need, where they are missing or too old
@@ -86,6 +89,7 @@ fn main() -> ExitCode {
         Command::CLibrary(args) => c_library::run(&args),
         Command::CheckMacos => check_macos::run(),
         Command::Clients(args) => clients::run(&args),
+        Command::Features(args) => features::run(&args),
         Command::Header(args) => header::run(&args),
         Command::Install => install::run(),
         Command::Kernels(args) => kernels::run(&args),

@@ -10,11 +10,17 @@ use std::process::Command;
 /// What tests need besides the package.
 const TOOLS: [&str; 4] = ["pytest", "mypy", "pyright[nodejs]", "numpy"];
 
-/// Runs the command.
-pub fn run() -> Result<(), Failure> {
-    assets::ensure(&["smollm2", "minilm", "whisper-tiny.en", "jfk"])?;
-    let root = workspace::root();
-    let folder = root.join("target/python");
+/// What tests read.
+pub const ASSETS: &[&str] = &["smollm2", "minilm", "whisper-tiny.en", "jfk"];
+
+/// Where all of this happens.
+fn folder() -> PathBuf {
+    workspace::root().join("target/python")
+}
+
+/// Builds the wheel and installs it into an environment, whose Python is returned.
+pub fn install() -> Result<PathBuf, Failure> {
+    let (root, folder) = (workspace::root(), folder());
     let python = environment(&folder.join("env"))?;
     pip(&python, |pip| pip.arg("install").args(TOOLS))?;
     let wheels = folder.join("wheels");
@@ -34,6 +40,14 @@ pub fn run() -> Result<(), Failure> {
     let name = wheel.file_name().unwrap_or_default().to_string_lossy();
     let bytes = std::fs::metadata(&wheel).map_err(|error| Failure::io(&wheel, error))?;
     println!("{name} ({:.1} MB)", bytes.len() as f64 / 1e6);
+    Ok(python)
+}
+
+/// Runs the command.
+pub fn run() -> Result<(), Failure> {
+    assets::ensure(ASSETS)?;
+    let python = install()?;
+    let (root, folder) = (workspace::root(), folder());
     // Not in the package's own folder, so that what is installed is tested and not its sources.
     let mut tests = Command::new(&python);
     tests.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"]);

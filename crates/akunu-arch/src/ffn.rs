@@ -6,7 +6,7 @@ use crate::weights::{NamedMatrix, NamedVector};
 /// The feed-forward block.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ffn<M = NamedMatrix, V = NamedVector> {
-    /// `down gelu(up x)`.
+    /// `down activation(up x)`.
     Dense(Dense<M, V>),
     /// `down (activation(gate x) * up x)`.
     Gated(Gated<M, V>),
@@ -25,15 +25,28 @@ impl<M, V> Ffn<M, V> {
     }
 }
 
-/// `down gelu(up x)`, by the error function.
+/// `down activation(up x)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dense<M = NamedMatrix, V = NamedVector> {
     /// Elements between the products.
     pub width: u32,
+    /// The function of the first product.
+    pub activation: DenseActivation,
     /// The first product.
     pub up: Linear<M, V>,
     /// The second product.
     pub down: Linear<M, V>,
+}
+
+/// The activation of a block without a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DenseActivation {
+    /// GELU by the error function.
+    GeluErf,
+    /// GELU by the tanh formula.
+    Gelu,
+    /// `max(x, 0)²`.
+    ReluSquared,
 }
 
 /// `down (activation(gate x) * up x)`.

@@ -14,6 +14,7 @@ mod ffn;
 mod file;
 mod layer;
 mod linear;
+mod long_rope;
 mod model;
 mod parts;
 mod relative;
@@ -32,14 +33,16 @@ pub use architecture::Architecture;
 pub use encoder_use::EncoderUse;
 pub use error::ArchError;
 pub use ffn::{
-    Activation, Dense, ExpertLinear, Experts, Ffn, Gated, Gating, Groups, Router, SharedExpert,
-    SharedWeight,
+    Activation, Dense, DenseActivation, ExpertLinear, Experts, Ffn, Gated, Gating, Groups, Router,
+    SharedExpert, SharedWeight,
 };
 pub use file::{Key, ModelFile, WindowPattern};
 pub use layer::{
     Attention, BlockNorms, Cross, HeadNorms, Layer, LayerNorms, Mixer, Norm, NormKind, RowNorms,
+    Temperature,
 };
 pub use linear::Linear;
+pub use long_rope::LongRope;
 pub use model::{
     Classifier, ClassifierHead, Distances, Embedding, Logits, Model, Output, Pooling, Table,
 };

@@ -8,10 +8,11 @@ mod norms;
 mod state;
 
 use crate::error::ArchError;
-use crate::ffn::{Activation, Ffn, Gated};
+use crate::ffn::{Activation, Dense, DenseActivation, Ffn, Gated};
 use crate::file::{ModelFile, WindowPattern, keys};
 use crate::layer::{Attention, Layer, LayerNorms, Mixer, Norm, NormKind};
 use crate::linear::Linear;
+use crate::long_rope::LongRope;
 use crate::model::{Embedding, Logits, Model, Output};
 use crate::rope::Rope;
 use crate::weights::{Change, NamedMatrix, NamedVector};
@@ -50,6 +51,7 @@ pub struct Parts<'a> {
     windows: Vec<Option<u32>>,
     rope: Rope,
     local_rope: Rope,
+    long_rope: Option<LongRope>,
 }
 
 impl<'a> Parts<'a> {
@@ -92,6 +94,8 @@ impl<'a> Parts<'a> {
         let default_eps = if file.config().is_some() { 1e-6 } else { 1e-5 };
         let eps = file.f32(keys::EPS)?.unwrap_or(default_eps);
         file.check_positive("norm epsilon", eps)?;
+        let rope = file.rope(head_dim)?;
+        let turned = rope.turned_dim.unwrap_or(head_dim).min(head_dim);
         Ok(Parts {
             file,
             dim,
@@ -105,8 +109,9 @@ impl<'a> Parts<'a> {
             ffn,
             vocab_size,
             windows: file.windows(pattern, n_layers)?,
-            rope: file.rope(head_dim)?,
+            rope,
             local_rope: file.local_rope(head_dim, local_base)?,
+            long_rope: file.long_rope(turned)?,
         })
     }
 
@@ -119,6 +124,7 @@ impl<'a> Parts<'a> {
             dim: self.dim,
             vocab_size: self.vocab_size,
             context_length: self.context_length,
+            long_rope: self.long_rope.clone(),
             embedding: Embedding {
                 tokens: vocabulary(TOKEN_EMBEDDING),
                 scale: None,
@@ -162,6 +168,7 @@ impl<'a> Parts<'a> {
             }),
             window,
             scale: 1.0 / (head_dim as f32).sqrt(),
+            temperature: None,
             softcap: None,
             sinks: None,
         }
@@ -178,6 +185,39 @@ impl<'a> Parts<'a> {
             gate: linear("gate", width, dim),
             up: linear("up", width, dim),
             down: linear("down", dim, width),
+        }
+    }
+
+    /// A feed-forward block without a gate and without biases.
+    pub fn dense(&self, at: usize, activation: DenseActivation) -> Dense {
+        let Gated {
+            width, up, down, ..
+        } = self.gated(at, Activation::Gelu);
+        Dense {
+            width,
+            activation,
+            up,
+            down,
+        }
+    }
+
+    /// The same with the biases that the file has.
+    pub fn dense_with_biases_found(&self, at: usize, activation: DenseActivation) -> Dense {
+        let plain = self.dense(at, activation);
+        Dense {
+            up: self.biased_if_found(plain.up),
+            down: self.biased_if_found(plain.down),
+            ..plain
+        }
+    }
+
+    /// The same products with the biases that the file has.
+    pub(crate) fn biased_if_found(&self, linear: Linear) -> Linear {
+        let biased = linear.clone().with_bias();
+        let name = biased.bias.as_ref().map(|bias| &bias.name[..]);
+        match name.and_then(|name| self.file.store.tensor(name)) {
+            Some(_) => biased,
+            None => linear,
         }
     }
 

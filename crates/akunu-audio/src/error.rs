@@ -3,8 +3,15 @@
 use std::path::PathBuf;
 
 /// An audio file that cannot be used, and why.
+///
+/// ```no_run
+/// if let Err(error) = akunu_audio::AudioReader::open("talk.mp3") {
+///     eprintln!("{}: {}", error.path.display(), error.problem);
+/// }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", path.display())]
+#[non_exhaustive]
 pub struct AudioError {
     /// The file.
     pub path: PathBuf,
@@ -14,6 +21,17 @@ pub struct AudioError {
 }
 
 /// What is wrong with an audio file.
+///
+/// ```no_run
+/// use akunu_audio::{AudioProblem, AudioReader};
+///
+/// if let Err(error) = AudioReader::open("talk.mp3") {
+///     match error.problem {
+///         AudioProblem::Io(error) => eprintln!("the file cannot be read: {error}"),
+///         other => eprintln!("no recording: {other}"),
+///     }
+/// }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AudioProblem {

@@ -99,7 +99,7 @@ pub extern "C" fn akunu_tokenize(
         let text = border::text(text, "text")?;
         let options = EncodeOptions {
             add_special,
-            parse_special: false,
+            ..EncodeOptions::default()
         };
         room.fill(&model.tokenizer().encode(&text, options))
     })

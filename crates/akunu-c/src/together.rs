@@ -42,7 +42,7 @@ pub extern "C" fn akunu_generate_all(
         };
         let encode = EncodeOptions {
             add_special: true,
-            parse_special: false,
+            ..EncodeOptions::default()
         };
         let encode = |text: &String| model.tokenizer().encode(text, encode);
         let prompts: Vec<Vec<u32>> = texts.iter().map(encode).collect();

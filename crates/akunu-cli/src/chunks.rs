@@ -8,7 +8,7 @@ pub fn chunks(tokenizer: &Tokenizer, text: &str, context: u32) -> Result<Vec<Vec
     let encode = |text: &str| {
         let options = EncodeOptions {
             add_special: true,
-            parse_special: false,
+            ..EncodeOptions::default()
         };
         tokenizer.encode(text, options)
     };

@@ -24,10 +24,19 @@ use crate::part::Part;
 use crate::place::Place;
 use crate::pool::{MAX_THREADS, ThreadPool};
 use crate::select::select;
+use crate::slow_build;
 
 /// Options of the CPU device.
 ///
 /// Later versions may have further fields: end a value with `..CpuOptions::default()`.
+///
+/// ```
+/// use akunu_cpu::{CpuDevice, CpuOptions};
+///
+/// let device = CpuDevice::new(CpuOptions { threads: Some(2), ..CpuOptions::default() })?;
+/// # drop(device);
+/// # Ok::<(), akunu_cpu::CpuError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CpuOptions {
     /// Number of threads; `None` for one on each fast core that the process may use, and fewer while other programs
@@ -50,6 +59,13 @@ pub struct CpuOptions {
 }
 
 /// Why the device cannot be opened.
+///
+/// ```
+/// use akunu_cpu::{CpuDevice, CpuError, CpuOptions};
+///
+/// let none = CpuDevice::new(CpuOptions { threads: Some(0), ..CpuOptions::default() });
+/// assert!(matches!(none, Err(CpuError::Threads { found: 0, .. })));
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CpuError {
@@ -120,11 +136,8 @@ impl CpuDevice {
             });
         }
         tracing::info!(%isa, n_threads, "CPU device");
-        if env!("AKUNU_OPT_LEVEL") == "0" {
-            tracing::warn!(
-                "akunu was built without optimisation and computes a hundred times slower than it can: build with \
-                 --release, or add `[profile.dev.package.\"*\"]` with `opt-level = 3` to Cargo.toml"
-            );
+        if let Some(warning) = slow_build::warning(env!("AKUNU_OPT_LEVEL")) {
+            tracing::warn!("{warning}");
         }
         Ok(CpuDevice {
             level,

@@ -4,6 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 
 /// A level of instructions. Kernels are written for levels, not for single extensions.
+///
+/// ```
+/// use akunu_cpu::Isa;
+///
+/// println!("{} of {:?}", Isa::detect(), Isa::available());
+/// assert!("scalar".parse::<Isa>().is_ok_and(Isa::is_available));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Isa {
@@ -26,10 +33,17 @@ pub enum Isa {
 }
 
 /// A name that is not a level.
+///
+/// ```
+/// use akunu_cpu::Isa;
+///
+/// assert!("mmx".parse::<Isa>().unwrap_err().to_string().contains("mmx"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "unknown instructions `{0}`: one of scalar, avx2, avxvnni, avx512, amx, neon, dotprod, i8mm"
 )]
+#[non_exhaustive]
 pub struct UnknownIsa(pub String);
 
 impl Isa {

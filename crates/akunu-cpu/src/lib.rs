@@ -25,8 +25,12 @@ mod place;
 mod pool;
 mod select;
 mod simd;
+mod slow_build;
 mod twin;
 
+/// The crate of the kernels that this device runs; `kernels::program` has `Device`, which it implements.
+#[doc(no_inline)]
+pub use akunu_kernels as kernels;
 pub use barrier_cost::measure_barrier;
 pub use cores::default_threads;
 pub use device::{CpuDevice, CpuError, CpuOptions};

@@ -11,6 +11,9 @@ mod memory;
 mod sources;
 mod specialise;
 
+/// The crate of the kernels that this device runs; `kernels::program` has `Device`, which it implements.
+#[doc(no_inline)]
+pub use akunu_kernels as kernels;
 pub use backend::{Counters, Cuda, CudaRound, CudaSubmission};
 pub use compiler::{CudaCompiler, CudaPipeline};
 pub use encoder::CudaEncoder;

@@ -130,10 +130,7 @@ fn report(by_file: &BTreeMap<String, Tally>, reasons: &BTreeMap<String, usize>) 
 
 /// Whether a grammar takes a value, written without spaces.
 fn accepts(model: &Model, grammar: &Grammar, value: &Value) -> Done<bool> {
-    let options = EncodeOptions {
-        add_special: false,
-        parse_special: false,
-    };
+    let options = EncodeOptions::default();
     let tokens = model.tokenizer().encode(&value.to_string(), options);
     let mut walk = grammar.walk();
     Ok(walk.take(&tokens)? == tokens.len() && walk.is_complete()?)

@@ -21,6 +21,16 @@ use crate::loaded::Loaded;
 use crate::pool::Name;
 
 /// An adapter that is loaded beside a model. Clones are cheap; its memory is freed with the last one.
+///
+/// ```no_run
+/// use akunu_engine::{Adapters, SessionOptions};
+/// # fn example(model: &akunu_engine::Model) -> Result<(), akunu_engine::EngineError> {
+/// let adapter = model.load_adapter("pirate.gguf")?;
+/// let mut session = model.session(SessionOptions::default())?;
+/// session.set_adapters(&Adapters::none().with(&adapter, 1.0))?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Adapter(Arc<Shared>);
 
@@ -67,6 +77,16 @@ impl fmt::Debug for Adapter {
 }
 
 /// The adapters of a sequence, each with its scale.
+///
+/// ```no_run
+/// use akunu_engine::Adapters;
+/// # fn example(model: &akunu_engine::Model) -> Result<(), akunu_engine::EngineError> {
+/// let (pirate, brief) = (model.load_adapter("pirate.gguf")?, model.load_adapter("brief.gguf")?);
+/// let both = Adapters::none().with(&pirate, 1.0).with(&brief, 0.5);
+/// assert_eq!(both.iter().count(), 2);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Adapters {
     /// Those with a scale other than 0, by their place among the adapters of the model.

@@ -25,10 +25,32 @@ pub const MAX_SEQUENCES: u32 = 256;
 const DEFAULT_BUDGET: usize = 256;
 
 /// The id of a sequence, which is unique within its batch.
+///
+/// ```no_run
+/// use akunu_engine::GenerateOptions;
+/// # fn example(batch: &mut akunu_engine::Batch, session: akunu_engine::Session) -> Result<(), akunu_engine::EngineError> {
+/// let sequence = batch.join(session, GenerateOptions::default())?;
+/// let n_tokens = batch.session(sequence).map(|session| session.tokens().len());
+/// let session = batch.leave(sequence);
+/// # drop((n_tokens, session));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SequenceId(u64);
 
 /// What a step did for one sequence.
+///
+/// ```no_run
+/// # fn example(batch: &mut akunu_engine::Batch) -> Result<(), akunu_engine::EngineError> {
+/// while batch.is_running() {
+///     for event in batch.step() {
+///         println!("{:?}: {:?}", event.sequence, event.progress);
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct BatchEvent {
@@ -39,6 +61,21 @@ pub struct BatchEvent {
 }
 
 /// What happened to a sequence in a step.
+///
+/// ```no_run
+/// use akunu_engine::Progress;
+/// # fn example(batch: &mut akunu_engine::Batch) -> Result<(), akunu_engine::EngineError> {
+/// for event in batch.step() {
+///     match event.progress {
+///         Progress::Token(token) => print!("{}", token.text),
+///         Progress::Ended { reason, tail } => println!("{tail} ({})", reason.name()),
+///         Progress::Failed(error) => return Err(error),
+///         _ => {}
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Progress {
@@ -59,6 +96,19 @@ pub enum Progress {
 }
 
 /// A session that could not join, unchanged, and why.
+///
+/// ```no_run
+/// use akunu_engine::GenerateOptions;
+/// # fn example(batch: &mut akunu_engine::Batch, session: akunu_engine::Session) -> Result<(), akunu_engine::EngineError> {
+/// // A session that finds no place is not lost.
+/// let session = match batch.join(session, GenerateOptions::default()) {
+///     Ok(_) => None,
+///     Err(refused) => Some(refused.session),
+/// };
+/// # drop(session);
+/// # Ok(())
+/// # }
+/// ```
 #[non_exhaustive]
 pub struct JoinError {
     /// The session as it was.
@@ -99,6 +149,23 @@ struct Member {
 }
 
 /// Sequences that step together. Made by [`Model::batch`].
+///
+/// ```no_run
+/// use akunu_engine::{GenerateOptions, SessionOptions};
+/// # fn example(model: &akunu_engine::Model, prompts: &[Vec<u32>]) -> Result<(), akunu_engine::EngineError> {
+/// let mut batch = model.batch(8)?;
+/// for prompt in prompts {
+///     let session = model.session(SessionOptions::default())?;
+///     batch.join_prompt(session, prompt, GenerateOptions::default())?;
+/// }
+/// while batch.is_running() {
+///     for event in batch.step() {
+///         println!("{event:?}");
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub struct Batch {
     model: Model,
     machine: Machine,

@@ -4,6 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Stops a generation, or the reading of a prompt, from another thread.
+///
+/// ```no_run
+/// use akunu_engine::{CancelFlag, GenerateOptions};
+/// # fn example(session: &mut akunu_engine::Session) -> Result<(), akunu_engine::EngineError> {
+/// let cancel = CancelFlag::default();
+/// let options = GenerateOptions { cancel: cancel.clone(), ..GenerateOptions::default() };
+/// std::thread::spawn(move || cancel.cancel());
+/// for token in session.generate(options)? {
+///     print!("{}", token?.text);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct CancelFlag(Arc<AtomicBool>);
 

@@ -42,6 +42,17 @@ use crate::weights;
 pub use self::text::{CutText, EncoderText};
 
 /// An encoder whose weights are bound to a device. Clones are cheap and share everything.
+///
+/// ```no_run
+/// use akunu_engine::{Encoder, EngineError};
+/// # fn example(encoder: &Encoder) -> Result<(), akunu_engine::EngineError> {
+/// let texts = ["a cat sleeps", "stock markets fell"];
+/// let texts: Vec<_> = texts.iter().map(|text| Ok(encoder.text(text)?.text)).collect::<Result<_, EngineError>>()?;
+/// let vectors = encoder.encode(&texts)?;
+/// # drop(vectors);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Encoder {
     file: Arc<EncoderFile>,

@@ -9,6 +9,17 @@ use akunu_types::KvFormat;
 
 /// An error of the engine. Each message says what is wrong and, where possible, how to fix
 /// it.
+///
+/// ```no_run
+/// use akunu_engine::EngineError;
+/// # fn example(session: &mut akunu_engine::Session, prompt: &[u32]) -> Result<(), akunu_engine::EngineError> {
+/// match session.feed(prompt) {
+///     Err(EngineError::ContextFull { .. }) => session.clear(),
+///     fed => println!("{} tokens were read", fed?.processed),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
@@ -195,6 +206,17 @@ pub enum EngineError {
         /// The places of the batch.
         sequences: u32,
     },
+    /// A long session of a model with long-rope while short ones hold keys.
+    #[error(
+        "a session of {context} tokens needs other RoPE factors than the open ones of up to {original} tokens; make the long \
+         session first, or close the others"
+    )]
+    LongSession {
+        /// Its context.
+        context: u32,
+        /// The context that the model was first trained with.
+        original: u32,
+    },
     /// A session that joins a batch of another model.
     #[error(
         "a session of {} cannot join a batch of {}; make it from the model of the batch",
@@ -314,6 +336,17 @@ pub enum EngineError {
 }
 
 /// Why a saved session cannot be written or used.
+///
+/// ```no_run
+/// use akunu_engine::EngineError;
+/// # fn example(session: &mut akunu_engine::Session, prompt: &[u32]) -> Result<(), akunu_engine::EngineError> {
+/// match session.restore("talk.session") {
+///     Err(EngineError::SavedSession { .. }) => session.feed(prompt).map(drop)?,
+///     restored => restored?,
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SavedSessionError {

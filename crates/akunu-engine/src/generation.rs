@@ -11,6 +11,19 @@ use crate::speculation::Speculated;
 
 /// An iterator of tokens. It computes several in one submission; what the caller does not take is
 /// rolled back. `S` is a session, or a reference to one.
+///
+/// ```no_run
+/// use akunu_engine::GenerateOptions;
+/// # fn example(session: &mut akunu_engine::Session) -> Result<(), akunu_engine::EngineError> {
+/// let mut generation = session.generate(GenerateOptions::default())?;
+/// for token in &mut generation {
+///     print!("{}", token?.text);
+/// }
+/// // Text that was held back, because it could have become a stop text.
+/// println!("{} ({:?})", generation.tail(), generation.stop());
+/// # Ok(())
+/// # }
+/// ```
 pub struct Generation<S: BorrowMut<Session>> {
     /// `None` only when the session has been taken out.
     session: Option<S>,

@@ -21,6 +21,16 @@ use crate::weights::{self, Bound, read_vector};
 /// How a model is loaded.
 ///
 /// Later versions may have further fields: end a value with `..ModelOptions::default()`.
+///
+/// ```no_run
+/// use akunu_engine::{KvFormat, Model, ModelOptions};
+/// # fn example(device: Box<dyn akunu_engine::Device>) -> Result<(), akunu_engine::EngineError> {
+/// let options = ModelOptions { kv: KvFormat::Q8, ..ModelOptions::default() };
+/// let model = Model::load_with("model.gguf", device, options)?;
+/// # drop(model);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ModelOptions {
     /// How keys and values are stored.
@@ -47,6 +57,7 @@ pub(crate) struct Loaded {
     pub template: Option<ChatTemplate>,
     pub suggested: SamplingOptions,
     pub weights: Bound,
+    /// Factors of the RoPE divisors; of long-rope, those for short sessions.
     pub rope_freqs: Vec<f32>,
     /// Mean subtracted from each layer's keys; none where they are stored as they are.
     pub key_centres: Vec<Option<Vec<f32>>>,
@@ -93,9 +104,10 @@ impl Loaded {
         config.check_weights(&store, path)?;
         let (tokenizer, template) = read_text(&store)?;
         tokenizer.check_embedding_rows(config.vocab_size as usize)?;
-        let rope_freqs = match store.tensor("rope_freqs") {
-            Some(view) => read_vector(&view, path)?,
-            None => Vec::new(),
+        let rope_freqs = match (&config.long_rope, store.tensor("rope_freqs")) {
+            (Some(long), _) => long.short.clone(),
+            (None, Some(view)) => read_vector(&view, path)?,
+            (None, None) => Vec::new(),
         };
         config.check_rope(&rope_freqs, path)?;
         let key_centres = key_centre::of_layers(&store, &config, (kv, &rope_freqs), path)?;

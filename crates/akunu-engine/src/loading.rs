@@ -8,6 +8,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// A GPU with memory of its own copies the weights while the model is loaded. A device that reads them where they lie
 /// takes none at that time.
+///
+/// ```no_run
+/// use akunu_engine::{Loading, Model, ModelOptions};
+/// # fn example(device: Box<dyn akunu_engine::Device>) -> Result<(), akunu_engine::EngineError> {
+/// let loading = Loading::default();
+/// std::thread::scope(|scope| {
+///     let opened = scope.spawn(|| Model::load_watched("model.gguf", device, ModelOptions::default(), &loading));
+///     while !opened.is_finished() {
+///         println!("{} of {} bytes", loading.taken(), loading.total());
+///         std::thread::sleep(std::time::Duration::from_millis(100));
+///     }
+/// });
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Loading(Arc<Bytes>);
 

@@ -18,6 +18,16 @@ use crate::shared::Shared;
 
 /// A model whose weights are bound to a device. Clones are cheap and share everything: the weights, the device, the
 /// pages of keys and values.
+///
+/// ```no_run
+/// use akunu_cpu::{CpuDevice, CpuOptions};
+/// use akunu_engine::{Model, SessionOptions};
+///
+/// let model = Model::load("model.gguf", Box::new(CpuDevice::new(CpuOptions::default())?))?;
+/// let session = model.session(SessionOptions::default())?;
+/// # drop(session);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Model {
     loaded: Arc<Loaded>,
@@ -123,9 +133,11 @@ impl Model {
         self.runtime().decode_program(sequences, sampling.choice())
     }
 
-    /// A hash that identifies this model.
-    pub(crate) fn fingerprint(&self) -> &[u8; 32] {
-        &self.loaded.fingerprint
+    /// A hash that identifies this model, and how its heads turn.
+    pub(crate) fn fingerprint(&self) -> [u8; 32] {
+        let mut fingerprint = self.loaded.fingerprint;
+        fingerprint[0] ^= u8::from(self.runtime().turns_long());
+        fingerprint
     }
 
     /// What its file holds.

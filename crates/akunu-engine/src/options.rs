@@ -8,6 +8,14 @@ use crate::sampling::Sampling;
 use crate::speculation::Speculation;
 
 /// What happens when the context is full.
+///
+/// ```
+/// use akunu_engine::{GenerateOptions, Overflow};
+///
+/// let overflow = Overflow::Shift { keep: 30 };
+/// let options = GenerateOptions { overflow, ..GenerateOptions::default() };
+/// # drop(options);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Overflow {
@@ -27,6 +35,18 @@ pub const DRY_BREAKERS: [&str; 4] = ["\n", ":", "\"", "*"];
 /// What to generate.
 ///
 /// Later versions may have further fields: end a value with `..GenerateOptions::default()`.
+///
+/// ```
+/// use akunu_engine::{GenerateOptions, Sampling};
+///
+/// let options = GenerateOptions {
+///     max_tokens: 100,
+///     sampling: Sampling { temperature: 0.7, ..Sampling::greedy() },
+///     stop: vec!["\n\n".into()],
+///     ..GenerateOptions::default()
+/// };
+/// # drop(options);
+/// ```
 #[derive(Clone, Debug)]
 pub struct GenerateOptions {
     /// Maximum number of tokens.
@@ -92,6 +112,17 @@ impl Default for GenerateOptions {
 }
 
 /// A generated token.
+///
+/// ```no_run
+/// use akunu_engine::GenerateOptions;
+/// # fn example(session: &mut akunu_engine::Session) -> Result<(), akunu_engine::EngineError> {
+/// for token in session.generate(GenerateOptions::default())? {
+///     let token = token?;
+///     println!("{}: {:?}", token.id, token.text);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Token {
@@ -104,6 +135,13 @@ pub struct Token {
 }
 
 /// Why a generation ended.
+///
+/// ```
+/// use akunu_engine::StopReason;
+///
+/// assert_eq!(StopReason::EndToken.name(), "end");
+/// assert_eq!(StopReason::MaxTokens.name(), "length");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StopReason {

@@ -27,6 +27,14 @@ impl<F: Fn(&[u32], &mut [f32]) + Send + Sync> LogitRule for F {
 }
 
 /// Rules on logits, in the order in which they are applied. Clones are cheap and share them.
+///
+/// ```
+/// use akunu_engine::LogitRules;
+///
+/// let no_newline = |_: &[u32], logits: &mut [f32]| logits[198] = f32::NEG_INFINITY;
+/// let rules = LogitRules::new().with(no_newline);
+/// assert!(!rules.is_empty());
+/// ```
 #[derive(Clone, Default)]
 pub struct LogitRules(Vec<Arc<dyn LogitRule>>);
 

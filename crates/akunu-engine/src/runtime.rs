@@ -11,6 +11,7 @@ mod chain;
 mod chaining;
 mod host;
 mod kind;
+mod long_rope;
 mod memory;
 mod noted;
 mod observe;

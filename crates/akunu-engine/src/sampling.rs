@@ -15,6 +15,13 @@ use akunu_types::params::SamplingRule;
 /// all cuts. `docs/sampling.md` has the formulas.
 ///
 /// Later versions may have further fields: end a value with `..Sampling::greedy()`.
+///
+/// ```
+/// use akunu_engine::Sampling;
+///
+/// let sampling = Sampling { temperature: 0.8, top_p: 0.95, seed: 7, ..Sampling::greedy() };
+/// # drop(sampling);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
     /// 0 always takes the best token, without cuts; higher is more varied.

@@ -37,6 +37,13 @@ pub const MAX_DRAFT: usize = 31;
 /// How tokens are guessed. Answers do not depend on it, only their speed.
 ///
 /// Later versions may have further fields: end a value with `..Speculation::default()`.
+///
+/// ```
+/// use akunu_engine::{GenerateOptions, Speculation};
+///
+/// let options = GenerateOptions { speculation: Speculation::off(), ..GenerateOptions::default() };
+/// # drop(options);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Speculation {
     /// Guesses from the text itself and from those of other sequences.
@@ -64,6 +71,13 @@ impl Speculation {
 
 /// Whether tokens are guessed from what followed the same words before, in the text itself or in those of other
 /// sequences of the model.
+///
+/// ```
+/// use akunu_engine::{Lookup, Speculation};
+///
+/// let speculation = Speculation { lookup: Lookup::Off, ..Speculation::default() };
+/// # drop(speculation);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Lookup {
@@ -77,6 +91,16 @@ pub enum Lookup {
 }
 
 /// A model that drafts for another one.
+///
+/// ```no_run
+/// use akunu_engine::{DraftModel, Speculation};
+/// # fn example(large: &akunu_engine::Model, small: &akunu_engine::Model) -> Result<(), akunu_engine::EngineError> {
+/// let draft = Some(DraftModel::new(large, small)?);
+/// let speculation = Speculation { draft, ..Speculation::default() };
+/// # drop(speculation);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct DraftModel {
     model: Model,
@@ -118,6 +142,17 @@ impl DraftModel {
 }
 
 /// How many guesses were made and were right, by their position among the guesses of a step, from 0.
+///
+/// ```no_run
+/// use akunu_engine::GenerateOptions;
+/// # fn example(session: &mut akunu_engine::Session) -> Result<(), akunu_engine::EngineError> {
+/// let mut generation = session.generate(GenerateOptions::default())?;
+/// generation.by_ref().for_each(drop);
+/// let speculated = generation.speculated();
+/// println!("{} of {} guesses were right", speculated.n_accepted(), speculated.n_drafted());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Speculated {

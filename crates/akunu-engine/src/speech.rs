@@ -38,6 +38,16 @@ pub fn is_speech(path: impl AsRef<Path>) -> bool {
 }
 
 /// A speech model whose weights are bound to a device.
+///
+/// ```no_run
+/// use akunu_cpu::{CpuDevice, CpuOptions};
+/// use akunu_engine::speech::SpeechModel;
+///
+/// let device = Box::new(CpuDevice::new(CpuOptions::default())?);
+/// let model = SpeechModel::load("whisper-base", device)?;
+/// println!("{} tokens", model.tokenizer().vocab_size());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct SpeechModel {
     path: PathBuf,
     config: Speech,

@@ -4,6 +4,13 @@ use crate::watch::megabytes;
 use std::path::Path;
 
 /// Why a file could not be fetched. Each message says what to do about it.
+///
+/// ```
+/// use akunu_fetch::{FetchError, ModelName};
+///
+/// let unknown = "no-such-model".parse::<ModelName>();
+/// assert!(matches!(unknown, Err(FetchError::UnknownModel { .. })));
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetchError {

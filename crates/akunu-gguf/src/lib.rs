@@ -18,6 +18,9 @@ mod store;
 mod whole_file;
 
 pub use adapter::{AdapterError, AdapterFile, AdapterPart};
+/// The crate of `DType`, the type of weights.
+#[doc(no_inline)]
+pub use akunu_types as types;
 pub use ctranslate2::{Ct2Fault, Ct2File, Ct2Tensor};
 pub use dims::{Dims, MAX_DIMS};
 pub use gguf::{

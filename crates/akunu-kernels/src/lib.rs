@@ -22,6 +22,9 @@ pub mod twin;
 pub mod twin_device;
 pub mod weight;
 
+/// The crate of `Program` and `Device`.
+#[doc(no_inline)]
+pub use akunu_program as program;
 pub use chip::ChipConfig;
 pub use constant::{Constant, ConstantType, ConstantValue, Constants};
 pub use cost::Cost;

@@ -26,6 +26,16 @@ pub struct PlanId {
 ///
 /// A program is lowered and checked against this device's buffers when it is loaded; what is run with it is a
 /// [`Checked`] step. After that a run can touch nothing but what the program names.
+///
+/// ```no_run
+/// use akunu_program::{Device, DeviceError};
+/// # fn example(device: &mut dyn Device) -> Result<(), DeviceError> {
+/// let buffer = device.allocate(4, "four bytes")?;
+/// device.write(buffer, 0, &[1, 2, 3, 4])?;
+/// device.release(buffer);
+/// # Ok(())
+/// # }
+/// ```
 pub trait Device: Send {
     /// The name of the device.
     fn name(&self) -> &'static str;

@@ -3,6 +3,15 @@
 use crate::step::RowError;
 
 /// Why a device refused or failed.
+///
+/// ```no_run
+/// use akunu_program::{Device, DeviceError};
+/// # fn example(device: &mut dyn Device) -> Result<(), DeviceError> {
+/// let buffer = device.allocate(1 << 20, "scratch")?;
+/// device.release(buffer);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeviceError {

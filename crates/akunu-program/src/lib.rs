@@ -20,7 +20,10 @@ mod position;
 mod program;
 mod step;
 
-pub use activation::GateFunction;
+pub use activation::{ActivationFunction, GateFunction};
+/// The crate of `DType` and of the structs that programs pass to kernels.
+#[doc(no_inline)]
+pub use akunu_types as types;
 pub use attention::{DistanceBias, HeadNorms, Heads, LayerCache, RowKeys};
 pub use buffer::{Buffer, SharedBytes, SharedMemory, Slice};
 pub use bytes::AlignedBytes;

@@ -163,7 +163,7 @@ async fn hidden_states(
 fn encode(engine: &Engine, texts: Texts) -> Vec<Vec<u32>> {
     let options = EncodeOptions {
         add_special: true,
-        parse_special: false,
+        ..EncodeOptions::default()
     };
     let encode = |text: String| engine.model.tokenizer().encode(&text, options);
     match texts {

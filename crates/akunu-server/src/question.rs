@@ -126,10 +126,7 @@ impl Conversation {
             };
         }
         if !begun.is_empty() {
-            let plain = EncodeOptions {
-                add_special: false,
-                parse_special: false,
-            };
+            let plain = EncodeOptions::default();
             ids.extend(model.tokenizer().encode(begun, plain));
         }
         let thought = open_thought(engine, &ids);

@@ -14,6 +14,9 @@ mod simulator;
 pub mod table;
 mod toolchain;
 
+/// The crate of the kernels that the simulator runs.
+#[doc(no_inline)]
+pub use akunu_kernels as kernels;
 pub use akunu_kernels::ConstantValue;
 pub use compile::{Purpose, compile};
 pub use device::{CallLog, SimBackend, SimCompiler, SimDevice, SimMemory, SimPipeline};

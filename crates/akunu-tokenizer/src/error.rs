@@ -4,6 +4,16 @@ use akunu_gguf::GgufError;
 use std::path::PathBuf;
 
 /// Why a tokenizer cannot be built or used.
+///
+/// ```
+/// use akunu_gguf::GgufFile;
+/// use akunu_tokenizer::{Tokenizer, TokenizerError};
+///
+/// fn open(file: &GgufFile) -> Result<Tokenizer, TokenizerError> {
+///     Tokenizer::from_gguf(file.metadata())
+/// }
+/// # let _ = open;
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenizerError {

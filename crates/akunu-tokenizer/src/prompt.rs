@@ -16,6 +16,14 @@ use crate::template::{ChatTemplate, Message, RenderOptions};
 use crate::tokenizer::Tokenizer;
 
 /// A part of a prompt.
+///
+/// ```no_run
+/// use akunu_tokenizer::PromptPart;
+/// # fn example(tokenizer: &akunu_tokenizer::Tokenizer, begin: u32) {
+/// let ids = tokenizer.encode_parts(&[PromptPart::Control(begin), PromptPart::Text("Hello".into())]);
+/// # drop(ids);
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PromptPart {
     /// A control token. In a conversation only the template writes these.

@@ -27,6 +27,13 @@ use std::sync::Arc;
 pub const MAX_SOURCE_BYTES: usize = 1 << 20;
 
 /// Why a template cannot be used.
+///
+/// ```
+/// use akunu_tokenizer::{ChatTemplate, TemplateError};
+///
+/// let broken = ChatTemplate::new("{% if %}");
+/// assert!(matches!(broken, Err(TemplateError::Syntax(_))));
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TemplateError {
@@ -47,6 +54,16 @@ pub enum TemplateError {
 }
 
 /// One message of a conversation.
+///
+/// Later versions may have further fields: end a value with `..Message::new(role, text)`.
+///
+/// ```
+/// use akunu_tokenizer::Message;
+///
+/// let mut question = Message::new("user", "What is the capital of France?");
+/// question.extra.insert("name".into(), "Ada".into());
+/// assert_eq!(question.content.as_str(), Some("What is the capital of France?"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
     /// `system`, `user`, `assistant` or `tool`.
@@ -57,6 +74,10 @@ pub struct Message {
     /// Whatever else the template understands: `tool_calls`, `name`, `reasoning_content`.
     #[serde(flatten)]
     pub extra: Map<String, serde_json::Value>,
+    /// Makes room for further fields.
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub _more: (),
 }
 
 impl Message {
@@ -66,6 +87,7 @@ impl Message {
             role: role.into(),
             content: serde_json::Value::String(text.into()),
             extra: Map::new(),
+            _more: (),
         }
     }
 }
@@ -73,6 +95,16 @@ impl Message {
 /// What a template gets to know besides the messages.
 ///
 /// Later versions may have further fields: end a value with `..RenderOptions::default()`.
+///
+/// ```
+/// use akunu_tokenizer::{ChatTemplate, Message, RenderOptions};
+///
+/// let template = ChatTemplate::new("{{ messages[0]['content'] }}{% if shout %}!{% endif %}")?;
+/// let mut options = RenderOptions::default();
+/// options.variables.insert("shout".into(), true.into());
+/// assert_eq!(template.render(&[Message::new("user", "Hello")], &options)?, "Hello!");
+/// # Ok::<(), akunu_tokenizer::TemplateError>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct RenderOptions {
     /// End with the beginning of the assistant's answer.

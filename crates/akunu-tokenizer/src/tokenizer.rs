@@ -21,6 +21,17 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// How to encode.
+///
+/// Later versions may have further fields: end a value with `..EncodeOptions::default()`.
+///
+/// ```no_run
+/// use akunu_tokenizer::EncodeOptions;
+/// # fn example(tokenizer: &akunu_tokenizer::Tokenizer) {
+/// let options = EncodeOptions { add_special: true, ..EncodeOptions::default() };
+/// let ids = tokenizer.encode("Hello", options);
+/// assert_eq!(tokenizer.decode(&ids), "Hello");
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EncodeOptions {
     /// Put the tokens around the text that the model expects, such as BOS.
@@ -28,6 +39,9 @@ pub struct EncodeOptions {
     /// Read control tokens such as `<|im_end|>` in the text as tokens. Leave this off for text that is
     /// not trusted: its author could otherwise end the turn. Conversations have [`Tokenizer::render`].
     pub parse_special: bool,
+    /// Makes room for further options.
+    #[doc(hidden)]
+    pub _more: (),
 }
 
 /// Turns text into token ids and back.

@@ -19,6 +19,13 @@ pub const Q8_LARGEST: f32 = 127.0;
 /// A format of keys and values.
 ///
 /// Not `#[non_exhaustive]`: the kernels match on all formats, so that a new one does not compile until each of them handles it.
+///
+/// ```
+/// use akunu_types::KvFormat;
+///
+/// // A head of 128 elements: 256 bytes, or 136.
+/// assert!(KvFormat::Q8.bytes_per_slot(128) < KvFormat::F16.bytes_per_slot(128));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum KvFormat {
     /// 16 bits an element.

@@ -259,7 +259,7 @@ fn hidden_states<T: AsRef<str>>(
     let max = model.config().context_length as usize;
     let add_special = EncodeOptions {
         add_special: true,
-        parse_special: false,
+        ..EncodeOptions::default()
     };
     let mut embeddings = Vec::with_capacity(texts.len());
     for (index, text) in texts.iter().enumerate() {

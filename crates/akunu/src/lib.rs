@@ -29,12 +29,52 @@ pub use akunu_cpu::{CpuError, CpuOptions, Isa};
 /// The engine's own model, which [`Session::model`] returns.
 #[doc(no_inline)]
 pub use akunu_engine::Model as EngineModel;
+/// Why a file of weights cannot be opened.
+///
+/// ```no_run
+/// use akunu::{EngineError, Error, Model, StoreError};
+///
+/// match Model::open("model.gguf") {
+///     Err(Error::Engine(EngineError::Store(error))) => eprintln!("{error}"),
+///     other => drop(other?),
+/// }
+/// # fn same(error: StoreError) -> EngineError { error.into() }
+/// # Ok::<(), akunu::Error>(())
+/// ```
+pub use akunu_engine::StoreError;
 /// Architectures: `akunu-arch`, with which [`ModelOptions::architecture`] describes models that are not known here.
 #[doc(no_inline)]
 pub use akunu_engine::arch;
+/// Why a model's description is not one of a model that can be run.
+///
+/// ```no_run
+/// use akunu::{EngineError, Error, Model};
+///
+/// if let Err(Error::Engine(EngineError::Arch(error))) = Model::open("model.gguf") {
+///     eprintln!("{error}");
+/// }
+/// ```
+pub use akunu_engine::arch::ArchError;
+pub use akunu_engine::arch::Architecture;
+/// The layers of a model, as data.
+///
+/// ```no_run
+/// let model = akunu::Model::open("model.gguf")?;
+/// let config: &akunu::ModelConfig = model.config();
+/// println!("{}: {} layers, vectors of {}", config.arch, config.layers.len(), config.dim);
+/// # Ok::<(), akunu::Error>(())
+/// ```
 #[doc(inline)]
 pub use akunu_engine::arch::Model as ModelConfig;
-pub use akunu_engine::arch::{ArchError, Architecture, Pooling};
+/// Which of a text's vectors an [`Encoder`] returns.
+///
+/// ```no_run
+/// # fn example(encoder: &akunu::Encoder) {
+/// let is_mean = encoder.pooling() == akunu::Pooling::Mean;
+/// # let _ = is_mean;
+/// # }
+/// ```
+pub use akunu_engine::arch::Pooling;
 /// Programs and devices: `akunu-program`, for a [`CustomDevice`].
 #[doc(no_inline)]
 pub use akunu_engine::program;
@@ -46,7 +86,7 @@ pub use akunu_engine::{
     JoinError, KvFormat, LOOP_WINDOW, Loading, LogitRule, LogitRules, Lookup, MAX_BIASES,
     MAX_DRAFT, MAX_LOGPROBS, MAX_SEQUENCES, ModelOptions, Overflow, Progress, Reading, Sampling,
     SamplingOptions, SavedSessionError, SequenceId, Session, SessionOptions, Speculated,
-    Speculation, StopReason, StoreError, Token, TokenLogprobs, Watch, is_encoder,
+    Speculation, StopReason, Token, TokenLogprobs, Watch, is_encoder,
 };
 #[cfg(feature = "fetch")]
 pub use akunu_fetch::FetchError;

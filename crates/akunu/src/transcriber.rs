@@ -230,13 +230,10 @@ impl Transcriber {
         let named = options.language.clone();
         let language = named.as_deref().and_then(|name| tokens.language(name));
         let about = match &options.prompt {
-            Some(text) => self.model.tokenizer().encode(
-                &format!(" {}", text.trim()),
-                EncodeOptions {
-                    add_special: false,
-                    parse_special: false,
-                },
-            ),
+            Some(text) => self
+                .model
+                .tokenizer()
+                .encode(&format!(" {}", text.trim()), EncodeOptions::default()),
             None => Vec::new(),
         };
         self.model.make_room(options.batch as u32)?;

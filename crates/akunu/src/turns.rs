@@ -31,7 +31,7 @@ pub(crate) fn encode_with(
     let Some(template) = model.chat_template() else {
         let options = EncodeOptions {
             add_special: true,
-            parse_special: false,
+            ..EncodeOptions::default()
         };
         return Ok(tokenizer.encode(&plain(messages), options));
     };

@@ -28,7 +28,7 @@ fn an_unknown_command_gets_the_list_and_exit_2() {
     assert_eq!(code, 2, "{said}");
     assert!(
         said.contains("bogus")
-            && said.contains("assets, book, c-library, check-macos, clients, header"),
+            && said.contains("assets, book, c-library, check-macos, clients, features, header"),
         "{said}"
     );
 }

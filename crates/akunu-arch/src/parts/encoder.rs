@@ -2,7 +2,7 @@
 
 use super::{Parts, TOKEN_EMBEDDING, in_layer, linear};
 use crate::error::ArchError;
-use crate::ffn::{Activation, Dense, Gated};
+use crate::ffn::{Activation, Dense, DenseActivation, Gated};
 use crate::file::Key;
 use crate::layer::{Attention, BlockNorms, Layer, LayerNorms, Norm, NormKind};
 use crate::linear::Linear;
@@ -22,6 +22,7 @@ impl Parts<'_> {
             dim: self.dim,
             vocab_size: self.vocab_size,
             context_length: self.context_length,
+            long_rope: None,
             embedding,
             layers: (0..self.n_layers).map(layer).collect(),
             norm: None,
@@ -76,11 +77,11 @@ impl Parts<'_> {
 
     /// A feed-forward block without a gate and with all biases.
     pub fn biased_dense(&self, at: usize) -> Dense {
-        let plain = self.gated(at, Activation::Gelu);
+        let plain = self.dense(at, DenseActivation::GeluErf);
         Dense {
-            width: plain.width,
             up: plain.up.with_bias(),
             down: plain.down.with_bias(),
+            ..plain
         }
     }
 

@@ -4,6 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::classifier::minilm_with_labels;
+
 const WARNINGS: [&str; 6] = [
     "-std=c11",
     "-Wall",
@@ -50,16 +52,17 @@ fn library_folder() -> PathBuf {
         .to_path_buf()
 }
 
-/// Compiles a program of this crate.
+/// Compiles a program of this crate, watched by sanitizers where the compiler has them.
 fn compile(compiler: &str, source: &str, folder: &Path) -> PathBuf {
+    let has_sanitizers = compiler == "gcc";
+    let sanitizers = if has_sanitizers { &SANITIZERS[..] } else { &[] };
+    compile_with(sanitizers, compiler, source, folder)
+}
+
+fn compile_with(sanitizers: &[&str], compiler: &str, source: &str, folder: &Path) -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let program = folder.join(format!("{compiler}-program"));
     let library = library_folder();
-    let sanitizers = if compiler == "gcc" {
-        &SANITIZERS[..]
-    } else {
-        &[]
-    };
     let output = Command::new(compiler)
         .args(WARNINGS)
         .args(sanitizers)
@@ -132,7 +135,74 @@ fn misuse_is_answered_by_a_status() {
     let output = misuse
         .arg(model())
         .arg(akunu_assets::folder())
-        .arg(folder.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+}
+
+/// The arguments of `features.c`; the folders are for a reranker and for files of its own.
+fn of_features(reranker: &Path, empty: &Path) -> Vec<PathBuf> {
+    let folder_of = |name, file| {
+        akunu_assets::path(name, file)
+            .parent()
+            .unwrap()
+            .to_path_buf()
+    };
+    let adapter = "../akunu/tests/fixtures/smollm2-lora.gguf";
+    vec![
+        model(),
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(adapter),
+        folder_of("minilm", "config.json"),
+        reranker.to_path_buf(),
+        folder_of("whisper-tiny.en", "model.bin"),
+        akunu_assets::path("jfk", "jfk.wav"),
+        empty.to_path_buf(),
+    ]
+}
+
+/// `features.c` prints each row of the table in `docs/library.md` that works, which `cargo xtask features` reads. Breaks when one
+/// does not.
+#[test]
+fn every_feature_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(compilers()[0], "tests/it/features.c", folder.path());
+    let reranker = minilm_with_labels(1);
+    let mut features = Command::new(&program);
+    let output = features
+        .args(of_features(reranker.path(), folder.path()))
+        .output()
+        .unwrap();
+    println!("\n{}", said(&output));
+    assert!(output.status.success(), "{}", said(&output));
+}
+
+/// The rows that compute little: valgrind takes a hundred times as long.
+const SHORT: [&str; 6] = [
+    "cancelling_from_another_thread",
+    "length_of_the_context",
+    "maximum_length_of_an_answer",
+    "json_by_a_schema",
+    "documents_by_a_question",
+    "kinds_of_errors",
+];
+
+/// The same program without sanitizers, which valgrind cannot run. Breaks when memory is read before it is written, on either side,
+/// or is lost.
+#[test]
+#[ignore = "takes minutes, and needs valgrind: cargo test -p akunu-c --test it -- --ignored"]
+fn valgrind_finds_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile_with(&[], compilers()[0], "tests/it/features.c", folder.path());
+    let reranker = minilm_with_labels(1);
+    let output = Command::new("valgrind")
+        .args(["--error-exitcode=9", "--leak-check=full"])
+        .args([
+            "--show-leak-kinds=definite",
+            "--errors-for-leak-kinds=definite",
+        ])
+        .arg(&program)
+        .args(of_features(reranker.path(), folder.path()))
+        .args(SHORT)
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", said(&output));

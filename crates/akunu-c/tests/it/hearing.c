@@ -1,18 +1,7 @@
 /* Texts as vectors and speech as text, and mistakes of a caller with them: hearing EMBEDDER WHISPER RECORDING */
-#include <akunu.h>
+#include "check.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define CHECK(condition)                                                                       \
-    do {                                                                                       \
-        if (!(condition)) {                                                                    \
-            fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #condition, akunu_last_error());   \
-            exit(1);                                                                           \
-        }                                                                                      \
-    } while (0)
 
 enum { DIMENSIONS = 384 };
 

@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that meets an error fails")]
 
 mod c_programs;
-mod features;
+#[path = "../../../akunu/tests/support/classifier.rs"]
+mod classifier;
 mod generate;
 
 /// Breaks when a function, a type or its documentation changes and the header does not.

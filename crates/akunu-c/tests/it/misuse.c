@@ -1,21 +1,10 @@
-/* Mistakes of a caller, and what each of them is answered: misuse MODEL FOLDER_OF_MODELS EMPTY_FOLDER */
+/* Mistakes of a caller, and what each of them is answered: misuse MODEL FOLDER_OF_MODELS */
 #define _POSIX_C_SOURCE 200809L
-#include <akunu.h>
+#include "check.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define CHECK(condition)                                                                       \
-    do {                                                                                       \
-        if (!(condition)) {                                                                    \
-            fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #condition, akunu_last_error());   \
-            exit(1);                                                                           \
-        }                                                                                      \
-    } while (0)
 
 static void null_is_an_argument(const char *path) {
     akunu_model *model = NULL;
@@ -153,7 +142,7 @@ static void a_child_has_the_model_too(const char *path) {
     a_session_goes_on(model);
     child = fork();
     if (child == 0) {
-        alarm(60); /* ends the child if it waits for ever */
+        alarm(600); /* ends the child if it waits for ever; valgrind takes minutes */
         a_session_goes_on(model);
         CHECK(akunu_model_free(model) == AKUNU_STATUS_OK);
         _exit(0);
@@ -188,84 +177,22 @@ static void errors_have_codes(akunu_model *model) {
     CHECK(akunu_options_free(options) == AKUNU_STATUS_OK);
 }
 
-static void copy_into(char *to, size_t room, akunu_chat *chat, struct heard *heard) {
-    akunu_stop stop = AKUNU_STOP_END;
-    heard->text[0] = 0;
-    CHECK(akunu_chat_ask(chat, "And of Italy?", remember, heard, &stop) == AKUNU_STATUS_OK);
-    CHECK(strlen(heard->text) < room);
-    strcpy(to, heard->text);
-}
-
-/* The rows of the table in docs/library.md: log probabilities, regenerate, save and restore, forms, a draft, batches. */
-static void a_chat_has_what_others_have(akunu_model *model, const char *folder) {
-    akunu_options *options = NULL;
-    akunu_chat *chat = NULL, *other = NULL;
-    akunu_stop stop = AKUNU_STOP_END;
-    struct heard heard = {NULL, 0, ""};
-    float logprobs[64];
-    size_t length = 0;
-    char path[4096], first[256], again[256];
-    CHECK(akunu_options_new(&options) == AKUNU_STATUS_OK);
-    CHECK(akunu_options_set_number(options, "lora_scale", 1) == AKUNU_STATUS_ARGUMENT);
-    CHECK(akunu_options_set_number(options, "temperature", 0) == AKUNU_STATUS_OK);
-    CHECK(akunu_options_set_number(options, "context", 256) == AKUNU_STATUS_OK);
-    CHECK(akunu_options_set_number(options, "max_tokens", 24) == AKUNU_STATUS_OK);
-    CHECK(akunu_options_set_number(options, "logprobs", 0) == AKUNU_STATUS_OK);
-    CHECK(akunu_options_set_draft(options, model) == AKUNU_STATUS_OK);
-    CHECK(akunu_chat_new(model, options, &chat) == AKUNU_STATUS_OK);
-    CHECK(akunu_chat_regenerate(chat, NULL, NULL, NULL) == AKUNU_STATUS_ARGUMENT);
-    CHECK(akunu_chat_ask(chat, "What is the capital of France?", remember, &heard, &stop) == AKUNU_STATUS_OK);
-    CHECK(strstr(heard.text, "Paris") != NULL);
-    CHECK(akunu_chat_logprobs(chat, logprobs, 64, &length) == AKUNU_STATUS_OK);
-    CHECK(length > 3 && logprobs[0] <= 0 && logprobs[0] > -10);
-    strcpy(first, heard.text);
-    heard.text[0] = 0;
-    CHECK(akunu_chat_regenerate(chat, remember, &heard, &stop) == AKUNU_STATUS_OK);
-    CHECK(strcmp(first, heard.text) == 0);
-
-    snprintf(path, sizeof path, "%s/talk.json", folder);
-    CHECK(akunu_chat_save(chat, path) == AKUNU_STATUS_OK);
-    copy_into(first, sizeof first, chat, &heard);
-    CHECK(akunu_chat_new(model, options, &other) == AKUNU_STATUS_OK);
-    CHECK(akunu_chat_restore(other, "nowhere.json") == AKUNU_STATUS_NOT_FOUND);
-    CHECK(akunu_chat_restore(other, path) == AKUNU_STATUS_OK);
-    copy_into(again, sizeof again, other, &heard);
-    CHECK(strcmp(first, again) == 0);
-    CHECK(akunu_chat_free(other) == AKUNU_STATUS_OK);
-    CHECK(akunu_chat_free(chat) == AKUNU_STATUS_OK);
-
-    CHECK(akunu_options_set_text(options, "lora", "nowhere.gguf") == AKUNU_STATUS_OK);
-    CHECK(akunu_chat_new(model, options, &chat) == AKUNU_STATUS_NOT_FOUND);
-    CHECK(akunu_options_free(options) == AKUNU_STATUS_OK);
-}
-
-static void answers_have_a_form(akunu_model *model) {
-    const char *texts[3] = {"The capital of France is", "The capital of Italy is", "1, 2, 3,"};
+static void a_chat_refuses_what_it_cannot_do(akunu_model *model) {
     akunu_options *options = NULL;
     akunu_chat *chat = NULL;
-    akunu_stop stop = AKUNU_STOP_END;
-    struct heard heard = {NULL, 0, ""};
-    CHECK(akunu_options_new(&options) == AKUNU_STATUS_OK);
-    CHECK(akunu_options_set_number(options, "temperature", 0) == AKUNU_STATUS_OK);
-    CHECK(akunu_options_set_number(options, "context", 128) == AKUNU_STATUS_OK);
-    CHECK(akunu_options_set_number(options, "max_tokens", 6) == AKUNU_STATUS_OK);
-    CHECK(akunu_generate_all(model, texts, 3, options, remember, &heard) == AKUNU_STATUS_OK);
-    CHECK(heard.n_pieces == 3 && strstr(heard.text, "Paris") != NULL && strstr(heard.text, "Rome") != NULL);
-    heard.text[0] = 0;
-    CHECK(akunu_options_set_text(options, "regex", "(yes|no)") == AKUNU_STATUS_OK);
-    CHECK(akunu_chat_new(model, options, &chat) == AKUNU_STATUS_OK);
-    CHECK(akunu_chat_ask(chat, "Is Paris in France?", remember, &heard, &stop) == AKUNU_STATUS_OK);
-    CHECK(strcmp(heard.text, "yes") == 0 || strcmp(heard.text, "no") == 0);
-    CHECK(akunu_chat_free(chat) == AKUNU_STATUS_OK);
-    CHECK(akunu_options_set_text(options, "json_schema", "{\"type\": \"boolean\"}") == AKUNU_STATUS_OK);
-    heard.text[0] = 0;
-    CHECK(akunu_chat_new(model, options, &chat) == AKUNU_STATUS_OK);
-    CHECK(akunu_chat_ask(chat, "Is Paris in France?", remember, &heard, &stop) == AKUNU_STATUS_OK);
-    CHECK(strcmp(heard.text, "true") == 0 || strcmp(heard.text, "false") == 0);
-    CHECK(akunu_chat_free(chat) == AKUNU_STATUS_OK);
-    CHECK(akunu_options_set_text(options, "grammar", "root ::= (") == AKUNU_STATUS_OK);
+    OK(akunu_options_new(&options));
+    CHECK(akunu_options_set_number(options, "lora_scale", 1) == AKUNU_STATUS_ARGUMENT);
+    OK(akunu_chat_new(model, options, &chat));
+    CHECK(akunu_chat_regenerate(chat, NULL, NULL, NULL) == AKUNU_STATUS_ARGUMENT);
+    CHECK(akunu_chat_restore(chat, "nowhere.json") == AKUNU_STATUS_NOT_FOUND);
+    OK(akunu_chat_free(chat));
+    OK(akunu_options_set_text(options, "grammar", "root ::= ("));
     CHECK(akunu_chat_new(model, options, &chat) == AKUNU_STATUS_ARGUMENT);
-    CHECK(akunu_options_free(options) == AKUNU_STATUS_OK);
+    OK(akunu_options_free(options));
+    OK(akunu_options_new(&options));
+    OK(akunu_options_set_text(options, "lora", "nowhere.gguf"));
+    CHECK(akunu_chat_new(model, options, &chat) == AKUNU_STATUS_NOT_FOUND);
+    OK(akunu_options_free(options));
 }
 
 static void *cancel(void *context) {
@@ -297,7 +224,7 @@ static void another_thread_cancels(akunu_chat *chat) {
 int main(int n_arguments, char **arguments) {
     akunu_model *model = NULL;
     akunu_chat *chat = NULL;
-    CHECK(n_arguments == 4);
+    CHECK(n_arguments == 3);
     CHECK(strlen(akunu_version()) > 0 && strcmp(akunu_last_error(), "") == 0);
     null_is_an_argument(arguments[1]);
     options_are_checked(arguments[1]);
@@ -307,8 +234,7 @@ int main(int n_arguments, char **arguments) {
     a_session_goes_on(model);
     a_callback_may_meddle(model);
     errors_have_codes(model);
-    a_chat_has_what_others_have(model, arguments[3]);
-    answers_have_a_form(model);
+    a_chat_refuses_what_it_cannot_do(model);
     a_child_has_the_model_too(arguments[1]);
     CHECK(akunu_chat_new(model, NULL, &chat) == AKUNU_STATUS_OK);
     CHECK(akunu_model_free(model) == AKUNU_STATUS_OK);

@@ -94,6 +94,7 @@ impl Run for Generate {
         let encode = EncodeOptions {
             add_special: true,
             parse_special: true,
+            ..EncodeOptions::default()
         };
         let tokenizer = loaded.model.tokenizer();
         let prompt_ids = progress::wait("splitting the text into tokens", || {

@@ -46,6 +46,7 @@ impl Run for Tokenize {
         let options = EncodeOptions {
             add_special: self.add_special,
             parse_special: self.parse_special,
+            ..EncodeOptions::default()
         };
         let encode = || tokenizer.encode(&input, options);
         let ids = progress::wait("splitting the text into tokens", encode);

@@ -1,6 +1,16 @@
 //! Why there is no grammar, in words that a user can read.
 
 /// Why there is no grammar.
+///
+/// ```no_run
+/// use akunu_engine::Grammar;
+/// # fn example(model: &akunu_engine::Model) -> Result<(), akunu_engine::EngineError> {
+/// if let Err(error) = Grammar::regex(model, "(unclosed") {
+///     eprintln!("{error}");
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GrammarError {

@@ -5,6 +5,19 @@ use super::guide::Guide;
 use crate::error::EngineError;
 
 /// A position in a grammar, for your own decoders and to check whether a text has a form.
+///
+/// ```no_run
+/// use akunu_engine::Grammar;
+/// # fn example(model: &akunu_engine::Model) -> Result<(), akunu_engine::EngineError> {
+/// let grammar = Grammar::regex(model, "yes|no").map_err(|error| panic!("{error}")).unwrap();
+/// let mut walk = grammar.walk();
+/// while !walk.is_complete()? {
+///     let allowed = walk.allowed()?;
+///     walk.take(&allowed[..1])?;
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub struct GrammarWalk {
     guide: Guide,
 }

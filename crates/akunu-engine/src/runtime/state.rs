@@ -63,6 +63,8 @@ pub(crate) struct Runtime {
     pub(super) logits_of: Option<(u64, usize)>,
     /// Whether somebody in this step asks for log probabilities.
     pub(super) is_scored: bool,
+    /// Whether heads turn by the factors of long-rope for long sessions.
+    pub(super) turns_long: bool,
     pub(super) adapters: AdapterSet,
     /// A bit for each adapter that somebody in this step has.
     pub(super) active_adapters: u64,
@@ -89,6 +91,7 @@ impl Runtime {
             texts: Arc::default(),
             logits_of: None,
             is_scored: false,
+            turns_long: false,
             adapters: AdapterSet::default(),
             active_adapters: 0,
             memory,

@@ -19,6 +19,14 @@ use crate::error::EngineError;
 use crate::runtime::Kind;
 
 /// What [`Session::feed`] did.
+///
+/// ```no_run
+/// # fn example(session: &mut akunu_engine::Session, prompt: &[u32]) -> Result<(), akunu_engine::EngineError> {
+/// let fed = session.feed(prompt)?;
+/// println!("{} tokens were there already, {} were read", fed.reused, fed.processed);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fed {
@@ -39,6 +47,16 @@ impl Fed {
 }
 
 /// How far the reading of a prompt is.
+///
+/// ```no_run
+/// # fn example(session: &mut akunu_engine::Session, prompt: &[u32]) -> Result<(), akunu_engine::EngineError> {
+/// session.feed_watched(prompt, &mut |reading| {
+///     println!("{} of {} tokens", reading.done, reading.total);
+///     std::ops::ControlFlow::Continue(())
+/// })?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reading {
@@ -49,6 +67,19 @@ pub struct Reading {
 }
 
 /// Called before each chunk; [`ControlFlow::Break`] ends the reading with [`EngineError::Cancelled`].
+///
+/// ```no_run
+/// use std::ops::ControlFlow;
+/// # fn example(session: &mut akunu_engine::Session, prompt: &[u32]) -> Result<(), akunu_engine::EngineError> {
+/// // Ends the reading after ten seconds.
+/// let begin = std::time::Instant::now();
+/// session.feed_watched(prompt, &mut |_| match begin.elapsed().as_secs() {
+///     0..10 => ControlFlow::Continue(()),
+///     _ => ControlFlow::Break(()),
+/// })?;
+/// # Ok(())
+/// # }
+/// ```
 pub type Watch<'a> = dyn FnMut(Reading) -> ControlFlow<()> + 'a;
 
 impl Session {

@@ -13,6 +13,15 @@ use crate::sequence::Sequence;
 /// How large a session is.
 ///
 /// Later versions may have further fields: end a value with `..SessionOptions::default()`.
+///
+/// ```no_run
+/// use akunu_engine::SessionOptions;
+/// # fn example(model: &akunu_engine::Model) -> Result<(), akunu_engine::EngineError> {
+/// let session = model.session(SessionOptions { context: Some(4096), ..SessionOptions::default() })?;
+/// assert_eq!(session.context(), 4096);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct SessionOptions {
     /// Tokens that it holds at most; `None` for what the model was trained for, at most 4096.
@@ -62,6 +71,21 @@ impl SessionOptions {
 }
 
 /// A conversation. It has pages for what it holds, and nothing else of its own.
+///
+/// ```no_run
+/// use akunu_engine::{GenerateOptions, SessionOptions};
+/// # fn example(model: &akunu_engine::Model, prompt: &[u32]) -> Result<(), akunu_engine::EngineError> {
+/// let mut session = model.session(SessionOptions::default())?;
+/// session.feed(prompt)?;
+/// let mut other = session.fork(); // copies nothing until one of them writes
+/// for token in session.generate(GenerateOptions::default())?.take(20) {
+///     print!("{}", token?.text);
+/// }
+/// session.save("talk.session")?;
+/// # other.clear();
+/// # Ok(())
+/// # }
+/// ```
 pub struct Session {
     pub(super) model: Model,
     pub(crate) sequence: Sequence,
@@ -85,6 +109,7 @@ impl Session {
         check_memory(&model, context, chunk)?;
         let mut runtime = model.runtime();
         runtime.want_rows(chunk)?;
+        runtime.want_positions(context)?;
         runtime.want_slots(context)?;
         runtime.want_pages(context as usize, chunk as usize)?;
         let sequence = runtime.new_sequence();

@@ -119,8 +119,8 @@ impl SpeechTokens {
 
 fn id_of(tokenizer: &Tokenizer, name: &str) -> Option<u32> {
     let options = EncodeOptions {
-        add_special: false,
         parse_special: true,
+        ..EncodeOptions::default()
     };
     match tokenizer.encode(name, options)[..] {
         [id] => Some(id),

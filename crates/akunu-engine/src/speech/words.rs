@@ -26,6 +26,14 @@ const SENTENCE_ENDS: &str = ".。!！?？";
 const MAX_TYPICAL: f64 = 0.7;
 
 /// A word, with the space before it, and when it was spoken.
+///
+/// ```no_run
+/// # fn example(words: &[akunu_engine::speech::Word]) {
+/// for word in words {
+///     println!("{:.2} to {:.2} s: {}", word.start, word.end, word.text);
+/// }
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Word {
     /// Seconds since the beginning of the window.

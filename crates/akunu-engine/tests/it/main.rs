@@ -6,6 +6,7 @@ mod support;
 
 mod adapters;
 mod batch;
+mod contradictions;
 mod cost;
 mod encoders;
 mod experts;
@@ -17,6 +18,7 @@ mod guided;
 mod killed_saves;
 mod kv_format;
 mod loading;
+mod long_rope;
 mod memory_limit;
 #[cfg(target_os = "macos")]
 mod metal;

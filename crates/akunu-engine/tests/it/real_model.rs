@@ -16,7 +16,7 @@ fn complete(name: &str, file: &str, prompt: &str, max_tokens: usize) -> String {
     let mut session = model.session(context).expect("memory");
     let encode = EncodeOptions {
         add_special: true,
-        parse_special: false,
+        ..EncodeOptions::default()
     };
     let ids = model.tokenizer().encode(prompt, encode);
     session.feed(&ids).expect("fits");

@@ -237,7 +237,7 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
 fn encode(model: &Model, text: &str) -> Vec<u32> {
     let options = EncodeOptions {
         add_special: true,
-        parse_special: false,
+        ..EncodeOptions::default()
     };
     model.tokenizer().encode(text, options)
 }
@@ -274,10 +274,7 @@ fn perplexity(session: &mut Session, record: &Record) -> f64 {
     let model = session.model();
     let mut ids = encode(model, &text());
     assert_eq!(ids.len(), record.perplexity.n_tokens);
-    let without = EncodeOptions {
-        add_special: false,
-        parse_special: false,
-    };
+    let without = EncodeOptions::default();
     let plain = model.tokenizer().encode(&text(), without);
     let begin = (plain.len() < ids.len()).then_some(ids[0]);
     let mut scores = Vec::new();

@@ -339,7 +339,7 @@ fn smollm2_answers_three_at_once_as_it_answers_each() {
         };
         let encode = EncodeOptions {
             add_special: true,
-            parse_special: false,
+            ..EncodeOptions::default()
         };
         let mut session = model.session(options).expect("memory");
         let ids = model.tokenizer().encode(prompt, encode);
@@ -388,7 +388,7 @@ fn smollm2_gives_the_same_tokens_through_the_metal_kernels() {
         let mut session = model.session(options).expect("memory");
         let encode = EncodeOptions {
             add_special: true,
-            parse_special: false,
+            ..EncodeOptions::default()
         };
         let ids = model.tokenizer().encode("The capital of France is", encode);
         session.feed(&ids).expect("fits");

@@ -59,6 +59,15 @@ pub fn write_gguf(model: &Fixture, folder: &Path) -> PathBuf {
         if let Some(rows) = weight.gguf_rows {
             dims = vec![dims[0] / rows, rows];
         }
+        if !weight.gguf_parts.is_empty() {
+            let (values, cols) = (weight.gguf_values(), dims[0] as usize);
+            for part in &weight.gguf_parts {
+                let values = part.values(&values, cols);
+                let dims = vec![dims[0], (values.len() / cols) as u64];
+                tensors.push((&part.gguf, dims, values));
+            }
+            continue;
+        }
         if let Some(second) = &weight.gguf_half {
             dims[1] /= 2;
             for (name, values) in [&weight.gguf, second].into_iter().zip(weight.gguf_halves()) {
@@ -71,6 +80,9 @@ pub fn write_gguf(model: &Fixture, folder: &Path) -> PathBuf {
     if let Some(freqs) = &model.rope_freqs {
         let dims = vec![freqs.len() as u64];
         tensors.push(("rope_freqs.weight", dims, freqs.clone()));
+    }
+    for (name, factors) in &model.rope_factors {
+        tensors.push((name, vec![factors.len() as u64], factors.clone()));
     }
     for (name, dims, _) in &tensors {
         header.tensor(name, dims, DType::F32);

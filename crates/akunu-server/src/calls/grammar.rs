@@ -330,8 +330,8 @@ fn is_end(tokenizer: &Tokenizer, text: &str) -> bool {
 
 fn single(tokenizer: &Tokenizer, text: &str) -> Option<u32> {
     let options = EncodeOptions {
-        add_special: false,
         parse_special: true,
+        ..EncodeOptions::default()
     };
     match tokenizer.encode(text, options)[..] {
         [id] => Some(id),

@@ -69,6 +69,7 @@ pub(crate) async fn tokenize(
     let options = EncodeOptions {
         add_special: request.add_special,
         parse_special: request.parse_special,
+        ..EncodeOptions::default()
     };
     let (model, text) = (engine.model.clone(), request.content);
     let ids = elsewhere(move || Ok(model.tokenizer().encode(&text, options))).await?;

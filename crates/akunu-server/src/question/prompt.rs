@@ -36,6 +36,7 @@ impl Prompt {
         let options = EncodeOptions {
             add_special: true,
             parse_special: true,
+            ..EncodeOptions::default()
         };
         let encode = move || Ok(engine.model.tokenizer().encode(&text, options));
         Ok(Prompt::plain(elsewhere(encode).await?))

@@ -97,7 +97,7 @@ fn minilm_from_json() {
     assert_eq!(tokenizer.decode(&ids), "hello , world !");
     let options = EncodeOptions {
         add_special: true,
-        parse_special: false,
+        ..EncodeOptions::default()
     };
     let with_special = tokenizer.encode("Hello", options);
     assert_eq!(with_special, [101, 7592, 102]);
@@ -132,8 +132,8 @@ fn special_tokens_of_smollm2() {
     let tokenizer = Tokenizer::from_gguf(file.metadata()).unwrap();
     let parse = |parse_special| {
         let options = EncodeOptions {
-            add_special: false,
             parse_special,
+            ..EncodeOptions::default()
         };
         tokenizer.encode("<|im_end|>", options)
     };

@@ -37,8 +37,8 @@ fn the_small_file_works() {
     let tokenizer = load(GOOD).unwrap();
     let encode = |parse_special| {
         let options = EncodeOptions {
-            add_special: false,
             parse_special,
+            ..EncodeOptions::default()
         };
         tokenizer.encode("ab<s>", options)
     };

@@ -86,7 +86,7 @@ fn refused(entries: Entries<'_>, words: &[&str]) {
 fn ids(tokenizer: &Tokenizer, text: &str, add_special: bool) -> Vec<u32> {
     let options = EncodeOptions {
         add_special,
-        parse_special: false,
+        ..EncodeOptions::default()
     };
     tokenizer.encode(text, options)
 }
@@ -289,7 +289,7 @@ proptest! {
     fn encoding_never_panics(text: String, add_special: bool, parse_special: bool) {
         for entries in [bpe(), spm(), wordpiece()] {
             let tokenizer = load(&entries).unwrap();
-            let ids = tokenizer.encode(&text, EncodeOptions { add_special, parse_special });
+            let ids = tokenizer.encode(&text, EncodeOptions { add_special, parse_special, ..EncodeOptions::default() });
             prop_assert!(ids.iter().all(|id| (*id as usize) < tokenizer.vocab_size()));
             let _ = tokenizer.decode(&ids);
         }

@@ -12,6 +12,7 @@ fn options(add_special: bool, parse_special: bool) -> EncodeOptions {
     EncodeOptions {
         add_special,
         parse_special,
+        ..EncodeOptions::default()
     }
 }
 

@@ -120,8 +120,8 @@ fn harmless_conversations_are_encoded_as_a_whole_text_is() {
             let messages = conversation(question);
             let whole = template.render(&messages, &with_texts).unwrap();
             let parse = EncodeOptions {
-                add_special: false,
                 parse_special: true,
+                ..EncodeOptions::default()
             };
             let wanted = tokenizer.encode(&whole, parse);
             let parts = tokenizer.render(template, &messages, &options()).unwrap();

@@ -126,7 +126,7 @@ fn texts_of_xlm_r() {
     let encode = |text: &str| {
         let options = EncodeOptions {
             add_special: true,
-            parse_special: false,
+            ..EncodeOptions::default()
         };
         tokenizer.encode(text, options)
     };

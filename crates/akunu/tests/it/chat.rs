@@ -1,8 +1,8 @@
 //! Conversations with a real, small model.
 
 use akunu::{
-    CancelFlag, Chat, ChatOptions, CpuOptions, Device, EncodeOptions, EngineError, Error,
-    ErrorKind, GenerateOptions, Message, Model, Sampling, SessionOptions, StopReason,
+    CancelFlag, Chat, ChatOptions, EngineError, Error, ErrorKind, Message, Model, Sampling,
+    StopReason,
 };
 
 use crate::smollm2;
@@ -48,9 +48,6 @@ fn a_conversation_remembers() {
     assert_eq!(chat.messages()[3].content, rome.trim());
 
     assert_eq!(chat.undo().unwrap().content, "And of Italy?");
-    assert_eq!(chat.messages().len(), 2);
-    let again: String = chat.regenerate().unwrap().map(Result::unwrap).collect();
-    assert_eq!(again, paris, "nothing is drawn");
     assert_eq!(roles(&chat), ["user", "assistant"]);
 }
 
@@ -123,45 +120,28 @@ fn the_system_prompt_and_the_context_can_change() {
     );
 }
 
-/// Breaks when the messages are read again, or when something of the conversation is lost on the way.
+/// Breaks when a file that cannot be read costs the conversation, or when a missing second file costs more than time.
 #[test]
-fn a_saved_conversation_goes_on_in_another_process() {
+fn a_saved_conversation_is_read_again_without_its_second_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("talk.json");
-    let options = || ChatOptions {
-        system: Some("Be brief.".into()),
-        ..fixed()
-    };
-    let mut chat = smollm2().chat_with(options()).unwrap();
+    let mut chat = smollm2().chat_with(fixed()).unwrap();
     ask(&mut chat, "What is the capital of France?");
     chat.save(&path).unwrap();
     let rome = ask(&mut chat, "And of Italy?");
-    let wanted = *chat.last().unwrap();
 
-    let mut other = smollm2().chat_with(fixed()).unwrap();
-    other.restore(&path).unwrap();
-    assert_eq!(other.messages(), &chat.messages()[..3]);
-    assert_eq!(other.options().system.as_deref(), Some("Be brief."));
-    assert_eq!(ask(&mut other, "And of Italy?"), rome);
-    assert_eq!(
-        other.last().unwrap().prompt,
-        wanted.prompt,
-        "nothing is read again"
-    );
-
-    // Without the second file it is read again, and nothing else changes.
     std::fs::remove_file(folder.path().join("talk.json.session")).unwrap();
-    other.restore(&path).unwrap();
-    assert_eq!(ask(&mut other, "And of Italy?"), rome);
+    chat.restore(&path).unwrap();
+    assert_eq!(ask(&mut chat, "And of Italy?"), rome);
     std::fs::write(&path, "{}").unwrap();
-    let before = other.messages().to_vec();
-    let error = other.restore(&path).unwrap_err().to_string();
+    let before = chat.messages().to_vec();
+    let error = chat.restore(&path).unwrap_err().to_string();
     assert!(
         error.contains("talk.json") && error.contains("`version`"),
         "{error}"
     );
-    assert_eq!(other.messages(), before);
-    let error = other.restore(folder.path().join("nowhere")).unwrap_err();
+    assert_eq!(chat.messages(), before);
+    let error = chat.restore(folder.path().join("nowhere")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
 }
 
@@ -173,93 +153,6 @@ fn what_was_not_answered_was_not_asked() {
     let said = ask(&mut chat, "What is the capital of France?");
     drop(chat.regenerate().unwrap());
     assert_eq!(chat.messages()[1].content, said.trim());
-}
-
-/// Breaks when a program has to read sentences to tell errors apart, or when the system's own error is lost on the way.
-#[test]
-fn errors_have_kinds_and_sources() {
-    let missing = Model::open("nowhere.gguf").err().unwrap();
-    assert_eq!(missing.kind(), ErrorKind::NotFound);
-    let mut cause: Option<&dyn std::error::Error> = Some(&missing);
-    let system = std::iter::from_fn(|| {
-        let error = cause?;
-        cause = error.source();
-        Some(error.downcast_ref::<std::io::Error>())
-    });
-    assert!(system.flatten().next().is_some(), "{missing}");
-    let missing = Model::open("no-such-folder/").err().unwrap();
-    assert_eq!(missing.kind(), ErrorKind::NotFound, "{missing}");
-
-    let folder = tempfile::tempdir().unwrap();
-    let notes = folder.path().join("notes.gguf");
-    std::fs::write(&notes, "These are notes.".repeat(100)).unwrap();
-    let error = Model::open(&notes).err().unwrap();
-    assert_eq!(error.kind(), ErrorKind::UnsupportedModel, "{error}");
-    let options = |context| ChatOptions {
-        context: Some(context),
-        ..fixed()
-    };
-    let model = smollm2();
-    let kind = |context| model.chat_with(options(context)).err().map(|e| e.kind());
-    assert_eq!(kind(0), Some(ErrorKind::InvalidArgument));
-    assert_eq!(kind(1 << 23), Some(ErrorKind::OutOfMemory));
-    let mut chat = model.chat_with(options(16)).unwrap();
-    let error = chat.ask("one two three ".repeat(20)).err().unwrap();
-    assert_eq!(error.kind(), ErrorKind::ContextFull, "{error}");
-}
-
-/// More prompts than places: breaks when one is lost, or gets the answer of another.
-#[test]
-fn many_prompts_are_answered_together() {
-    // Exactly: pieces of prompts of other lengths are rounded otherwise.
-    let exact = CpuOptions {
-        exact: true,
-        ..CpuOptions::default()
-    };
-    let path = akunu_assets::path("smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf");
-    let model = Model::open_on(path, Device::Cpu(exact)).unwrap();
-    let options = GenerateOptions {
-        max_tokens: 6,
-        ..GenerateOptions::default()
-    };
-    let names = ["France", "Italy", "Japan", "Spain", "Egypt", "Peru"];
-    let texts: Vec<String> = (names.iter().cycle().take(20).enumerate())
-        .map(|(n, name)| format!("{n}. The capital of {name} is"))
-        .collect();
-    let encode = |text: &String| model.tokenizer().encode(text, EncodeOptions::default());
-    let prompts: Vec<Vec<u32>> = texts.iter().map(encode).collect();
-    let session = SessionOptions {
-        context: Some(64),
-        ..SessionOptions::default()
-    };
-    let answers = model.generate_all(&prompts, session, &options).unwrap();
-    assert_eq!(answers.len(), 20);
-    for at in [0, 7, 19] {
-        let mut alone = model.session(session).unwrap();
-        alone.feed(&prompts[at]).unwrap();
-        let tokens = alone.generate(options.clone()).unwrap();
-        let text: String = tokens.map(|token| token.unwrap().text).collect();
-        assert_eq!(answers[at].text, text, "{}", texts[at]);
-        assert_eq!(answers[at].stop, StopReason::MaxTokens);
-    }
-    assert!(
-        model
-            .generate_all(&[], session, &options)
-            .unwrap()
-            .is_empty()
-    );
-}
-
-#[test]
-fn a_stop_text_ends_a_reply() {
-    let options = ChatOptions {
-        stop: vec!["Paris".into()],
-        ..fixed()
-    };
-    let mut chat = smollm2().chat_with(options).unwrap();
-    let said = ask(&mut chat, "What is the capital of France?");
-    assert!(!said.contains("Paris"), "{said}");
-    assert_eq!(chat.last().unwrap().stop, Some(StopReason::StopText));
 }
 
 #[test]

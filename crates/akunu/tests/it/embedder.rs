@@ -5,8 +5,9 @@ use akunu::{
     CpuOptions, Device, EmbedOptions, Embedder, EncodeOptions, Error, Model, Reranker,
     SessionOptions,
 };
-use serde_json::json;
 use std::path::PathBuf;
+
+use crate::classifier::minilm_with_labels;
 
 fn minilm() -> PathBuf {
     let config = akunu_assets::path("minilm", "config.json");
@@ -130,7 +131,7 @@ fn a_decoder_is_an_embedder_too() {
         texts[0],
         EncodeOptions {
             add_special: true,
-            parse_special: false,
+            ..EncodeOptions::default()
         },
     );
     let state = model
@@ -150,55 +151,10 @@ fn a_model_without_a_score_is_no_reranker() {
     assert!(error.to_string().contains("no classifier"), "{error}");
 }
 
-/// MiniLM with a classifier of so many labels: zeros, and the number of the label as a bias.
-fn with_labels(n_labels: usize) -> tempfile::TempDir {
-    let from = minilm();
-    let folder = tempfile::tempdir().unwrap();
-    for name in ["config.json", "tokenizer.json"] {
-        std::fs::copy(from.join(name), folder.path().join(name)).unwrap();
-    }
-    let whole = std::fs::read(from.join("model.safetensors")).unwrap();
-    let n_head = u64::from_le_bytes(whole[..8].try_into().unwrap()) as usize;
-    let (head, data) = whole[8..].split_at(n_head);
-    let mut head: serde_json::Value = serde_json::from_slice(head).unwrap();
-    let mut data = data.to_vec();
-    let biases = (1..=n_labels).map(|label| label as f32);
-    for (name, shape, values) in [
-        (
-            "classifier.weight",
-            json!([n_labels, 384]),
-            vec![0.0; n_labels * 384],
-        ),
-        (
-            "classifier.bias",
-            json!([n_labels]),
-            biases.collect::<Vec<f32>>(),
-        ),
-    ] {
-        let begin = data.len();
-        data.extend(values.iter().flat_map(|value| value.to_le_bytes()));
-        let ends = [begin, data.len()];
-        head[name] = json!({"dtype": "F32", "shape": shape, "data_offsets": ends});
-    }
-    let mut head = head.to_string().into_bytes();
-    // As others write it: the numbers begin at a multiple of 8 bytes.
-    head.resize(head.len().next_multiple_of(8), b' ');
-    let length = (head.len() as u64).to_le_bytes();
-    let path = folder.path().join("model.safetensors");
-    std::fs::write(path, [&length[..], &head, &data].concat()).unwrap();
-    folder
-}
-
-/// One score is a ranking; several are classes, and none of them says how well a document answers.
+/// Several scores are classes, and none of them says how well a document answers.
 #[test]
 fn a_model_with_several_scores_is_no_reranker() {
-    let one = with_labels(1);
-    let reranker = Reranker::open(one.path()).unwrap();
-    assert_eq!(
-        reranker.scores("a question", &["an answer"]).unwrap(),
-        [1.0]
-    );
-    let three = with_labels(3);
+    let three = minilm_with_labels(3);
     let Err(error) = Reranker::open(three.path()) else {
         panic!("three scores are no ranking");
     };

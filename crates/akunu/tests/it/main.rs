@@ -3,11 +3,15 @@
 #![allow(clippy::unwrap_used, reason = "a test that meets an error fails")]
 
 mod chat;
+#[path = "../support/classifier.rs"]
+mod classifier;
 mod embedder;
 mod examples;
+mod features;
 mod public_face;
 #[path = "../../../akunu-engine/tests/support/random_whisper.rs"]
 mod random_whisper;
+mod reexported;
 mod stream;
 mod transcriber;
 

@@ -148,9 +148,9 @@ fn the_public_items_are_those_of_the_list() {
     );
 }
 
-/// Breaks when a type or function has no example.
+/// Breaks when a function has no example; `reexported.rs` looks at the types.
 #[test]
-fn every_public_type_and_function_has_an_example() {
+fn every_public_function_has_an_example() {
     let mut missing = Vec::new();
     for (path, text) in sources() {
         let mut docs = String::new();
@@ -158,8 +158,7 @@ fn every_public_type_and_function_has_an_example() {
             if line.starts_with("///") {
                 docs.push_str(line);
             } else if !line.starts_with("#[") {
-                let kinds = ["pub struct ", "pub enum ", "pub trait ", "pub fn "];
-                if kinds.iter().any(|kind| line.starts_with(kind)) && !docs.contains("```") {
+                if line.starts_with("pub fn ") && !docs.contains("```") {
                     missing.push(format!("{}: {line}", path.display()));
                 }
                 docs.clear();

@@ -8,6 +8,7 @@ mod growing;
 mod links;
 mod manifests;
 mod paths;
+mod reexports;
 mod rust_text;
 mod safety_notes;
 mod tree;

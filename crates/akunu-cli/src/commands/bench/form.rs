@@ -78,10 +78,7 @@ pub fn measure(asking: &Asking) -> Result<FormOutcome, Failure> {
 
 /// Microseconds for each mask along a text.
 fn mask_times(model: &Model, grammar: &Grammar, text: &str) -> Result<Vec<f64>, Failure> {
-    let options = EncodeOptions {
-        add_special: false,
-        parse_special: false,
-    };
+    let options = EncodeOptions::default();
     let mut walk = grammar.walk();
     let mut times = Vec::new();
     for token in model.tokenizer().encode(text, options) {

@@ -46,6 +46,7 @@ pub fn encode(model: &Model, text: &str) -> Vec<u32> {
     let options = EncodeOptions {
         add_special: true,
         parse_special: true,
+        ..EncodeOptions::default()
     };
     model.tokenizer().encode(text, options)
 }

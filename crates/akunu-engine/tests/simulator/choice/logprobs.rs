@@ -12,7 +12,7 @@ fn log_probabilities_are_those_of_the_raw_logits() {
     let model = smollm2();
     let encode = EncodeOptions {
         add_special: true,
-        parse_special: false,
+        ..EncodeOptions::default()
     };
     let prompt = model.tokenizer().encode("The best fruit is", encode);
     let options = |max_chain| GenerateOptions {

@@ -24,7 +24,7 @@ fn smollm2() -> Model {
 fn logits_after(model: &Model, prompt: &str) -> Vec<f32> {
     let options = EncodeOptions {
         add_special: true,
-        parse_special: false,
+        ..EncodeOptions::default()
     };
     let ids = model.tokenizer().encode(prompt, options);
     let mut session = model.session(SessionOptions::default()).expect("memory");
