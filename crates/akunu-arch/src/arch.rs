@@ -31,6 +31,7 @@ mod qwen3;
 mod qwen35;
 mod qwen35moe;
 mod qwen3moe;
+mod qwen3next;
 mod smollm3;
 pub(crate) mod whisper;
 
@@ -68,6 +69,7 @@ pub const ALL: &[Architecture] = &[
     lfm2moe::ARCH,
     qwen35::ARCH,
     qwen35moe::ARCH,
+    qwen3next::ARCH,
     olmoe::ARCH,
     bert::ARCH,
     mpnet::ARCH,

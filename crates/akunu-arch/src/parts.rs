@@ -2,8 +2,10 @@
 //! these names; `akunu-gguf` maps those of GGUF files and of Hugging Face to them.
 
 mod attention;
+mod delta;
 mod encoder;
 mod experts;
+mod mamba2;
 mod norms;
 mod state;
 
@@ -16,8 +18,8 @@ use crate::model::{Embedding, Logits, Model, Output};
 use crate::rope::Rope;
 use crate::weights::{Change, NamedMatrix, NamedVector};
 
+pub(crate) use delta::DeltaSizes;
 pub(crate) use experts::{ExpertParts, Routing};
-pub(crate) use state::DeltaSizes;
 
 /// The weight that the embedding lookup reads.
 pub(crate) const TOKEN_EMBEDDING: &str = "token_embedding.weight";

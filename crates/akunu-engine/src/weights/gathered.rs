@@ -10,7 +10,7 @@ use super::copy::{blocks, copy};
 use super::tensor::{check_type, read_vector, view};
 use crate::error::EngineError;
 
-/// A matrix that has every second row of a tensor, or whose tensor is transposed.
+/// A matrix that has every second row of a tensor or some pieces of it, or whose tensor is transposed.
 pub(super) fn matrix(
     view: &WeightView,
     weight: &NamedMatrix,
@@ -35,7 +35,10 @@ pub(super) fn matrix(
         true => transposed(bytes, weight, view.dtype.block_bytes()),
         false => {
             let row_bytes = view.dtype.bytes_of(weight.cols as usize).unwrap_or(0);
-            every(bytes, weight.first, weight.step, row_bytes)
+            match weight.pieces.is_empty() {
+                true => every(bytes, weight.first, weight.step, row_bytes),
+                false => pieces(bytes, &weight.pieces, row_bytes),
+            }
         }
     };
     Ok(Matrix {
@@ -52,6 +55,12 @@ fn every(bytes: &[u8], first: u32, step: u32, len: usize) -> Vec<u8> {
     let pieces = bytes.chunks_exact(len.max(1));
     let found = pieces.skip(first as usize).step_by(step as usize);
     found.flatten().copied().collect()
+}
+
+/// Pieces of some rows of `len` bytes, one behind the other.
+fn pieces(bytes: &[u8], pieces: &[[u32; 2]], len: usize) -> Vec<u8> {
+    let piece = |&[first, rows]: &[u32; 2]| &bytes[first as usize * len..][..rows as usize * len];
+    pieces.iter().flat_map(piece).copied().collect()
 }
 
 /// Rows of each matrix of a stack, (stack, tensor columns, columns), of a tensor (stack, columns, tensor columns) of numbers of so

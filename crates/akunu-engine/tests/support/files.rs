@@ -59,6 +59,11 @@ pub fn write_gguf(model: &Fixture, folder: &Path) -> PathBuf {
         if let Some(rows) = weight.gguf_rows {
             dims = vec![dims[0] / rows, rows];
         }
+        if !weight.gguf_pieces.is_empty() {
+            let parts = weight.gguf_parts();
+            tensors.extend(parts.map(|(name, rows, values)| (name, vec![dims[0], rows], values)));
+            continue;
+        }
         if let Some(second) = &weight.gguf_half {
             dims[1] /= 2;
             for (name, values) in [&weight.gguf, second].into_iter().zip(weight.gguf_halves()) {

@@ -407,7 +407,15 @@ const MODULES: &[Module] = &[
     module(
         "layers.{}.state.input",
         "blk.{}.ssm_in",
-        &[Always("layers.{}.mamba.in_proj")],
+        &[
+            Always("layers.{}.mamba.in_proj"),
+            Always("layers.{}.linear_attn.in_proj_qkvz"),
+        ],
+    ),
+    module(
+        "layers.{}.state.beta_alpha",
+        "blk.{}.ssm_ba",
+        &[Always("layers.{}.linear_attn.in_proj_ba")],
     ),
 ];
 

@@ -93,6 +93,12 @@ fn qwen35moe() {
     agrees("qwen35moe");
 }
 
+/// The delta rule whose products are merged, in folders all and in GGUF files two of them.
+#[test]
+fn qwen3next() {
+    agrees("qwen3next");
+}
+
 /// Mamba-2, attention whose keys do not turn, and experts beside one of all tokens.
 #[test]
 fn granitehybrid() {
