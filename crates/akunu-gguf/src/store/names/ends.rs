@@ -1,0 +1,59 @@
+//! Before the first layer and after the last: embeddings, the last norm, heads.
+
+use super::module::HfName::Always;
+use super::module::{Module, module};
+
+/// Names without their suffix.
+pub(super) const MODULES: &[Module] = &[
+    module(
+        "token_embedding",
+        "token_embd",
+        &[
+            Always("embed_tokens"),
+            Always("word_embeddings"),
+            Always("embeddings.word_embeddings"),
+            Always("embeddings.tok_embeddings"),
+        ],
+    ),
+    module(
+        "token_types",
+        "token_types",
+        &[Always("embeddings.token_type_embeddings")],
+    ),
+    module(
+        "position_embedding",
+        "position_embd",
+        &[Always("embeddings.position_embeddings")],
+    ),
+    module(
+        "token_embedding_norm",
+        "token_embd_norm",
+        &[
+            Always("embeddings.LayerNorm"),
+            Always("emb_ln"),
+            Always("embeddings.norm"),
+            Always("embedding_norm"),
+        ],
+    ),
+    module(
+        "relative_bias",
+        "attn_rel_b",
+        &[Always("encoder.relative_attention_bias")],
+    ),
+    module(
+        "pooler",
+        "cls",
+        &[Always("pooler.dense"), Always("head.dense")],
+    ),
+    module("pooler_norm", "cls.norm", &[Always("head.norm")]),
+    module("classifier", "cls.output", &[Always("classifier")]),
+    module(
+        "output_norm",
+        "output_norm",
+        &[Always("norm"), Always("final_norm")],
+    ),
+    module("output", "output", &[Always("lm_head")]),
+];
+
+/// Names whose suffix differs in some container, or is missing there.
+pub(super) const WHOLE: &[Module] = &[module("rope_freqs", "rope_freqs.weight", &[])];

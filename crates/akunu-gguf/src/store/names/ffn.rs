@@ -1,0 +1,39 @@
+//! The feed-forward block of a layer.
+
+use super::module::HfName::Always;
+use super::module::{Module, module};
+
+/// Names without their suffix.
+pub(super) const MODULES: &[Module] = &[
+    module(
+        "layers.{}.ffn.gate",
+        "blk.{}.ffn_gate",
+        &[
+            Always("layers.{}.mlp.gate_proj"),
+            Always("layers.{}.feed_forward.w1"),
+            Always("encoder.layers.{}.mlp.fc12"),
+        ],
+    ),
+    module(
+        "layers.{}.ffn.up",
+        "blk.{}.ffn_up",
+        &[
+            Always("layers.{}.mlp.up_proj"),
+            Always("layers.{}.feed_forward.w3"),
+            Always("encoder.layer.{}.intermediate.dense"),
+            Always("encoder.layers.{}.mlp.fc11"),
+            Always("layers.{}.mlp.Wi"),
+        ],
+    ),
+    module(
+        "layers.{}.ffn.down",
+        "blk.{}.ffn_down",
+        &[
+            Always("layers.{}.mlp.down_proj"),
+            Always("layers.{}.feed_forward.w2"),
+            Always("encoder.layer.{}.output.dense"),
+            Always("encoder.layers.{}.mlp.fc2"),
+            Always("layers.{}.mlp.Wo"),
+        ],
+    ),
+];

@@ -1,0 +1,54 @@
+//! The norms around the blocks of a layer.
+
+use super::module::HfName::{Always, NoSandwich, Sandwich};
+use super::module::{Module, module};
+
+/// Names without their suffix.
+pub(super) const MODULES: &[Module] = &[
+    module(
+        "layers.{}.attention_norm",
+        "blk.{}.attn_norm",
+        &[
+            Always("layers.{}.input_layernorm"),
+            Always("layers.{}.operator_norm"),
+            Always("layers.{}.attn_norm"),
+        ],
+    ),
+    module(
+        "layers.{}.post_attention_norm",
+        "blk.{}.post_attention_norm",
+        &[Sandwich("layers.{}.post_attention_layernorm")],
+    ),
+    module(
+        "layers.{}.attention_output_norm",
+        "blk.{}.attn_output_norm",
+        &[
+            Always("encoder.layer.{}.attention.output.LayerNorm"),
+            Always("encoder.layer.{}.attention.LayerNorm"),
+            Always("encoder.layers.{}.norm1"),
+        ],
+    ),
+    module(
+        "layers.{}.ffn_norm",
+        "blk.{}.ffn_norm",
+        &[
+            NoSandwich("layers.{}.post_attention_layernorm"),
+            Always("layers.{}.pre_feedforward_layernorm"),
+            Always("layers.{}.mlp_norm"),
+            Always("layers.{}.ffn_norm"),
+        ],
+    ),
+    module(
+        "layers.{}.post_ffn_norm",
+        "blk.{}.post_ffw_norm",
+        &[Always("layers.{}.post_feedforward_layernorm")],
+    ),
+    module(
+        "layers.{}.layer_output_norm",
+        "blk.{}.layer_output_norm",
+        &[
+            Always("encoder.layer.{}.output.LayerNorm"),
+            Always("encoder.layers.{}.norm2"),
+        ],
+    ),
+];
