@@ -20,8 +20,10 @@ mod hunyuan_moe;
 mod lfm2;
 mod lfm2moe;
 mod llama;
+mod mamba2;
 mod modern_bert;
 mod mpnet;
+mod nemotron_h;
 mod nomic_bert;
 mod olmoe;
 mod prelude;
@@ -70,6 +72,8 @@ pub const ALL: &[Architecture] = &[
     qwen35::ARCH,
     qwen35moe::ARCH,
     qwen3next::ARCH,
+    mamba2::ARCH,
+    nemotron_h::ARCH,
     olmoe::ARCH,
     bert::ARCH,
     mpnet::ARCH,

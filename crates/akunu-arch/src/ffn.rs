@@ -6,7 +6,9 @@ use crate::weights::{NamedMatrix, NamedVector};
 /// The feed-forward block.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ffn<M = NamedMatrix, V = NamedVector> {
-    /// `down gelu(up x)`.
+    /// None: the layer has only a mixer.
+    None,
+    /// `down activation(up x)`.
     Dense(Dense<M, V>),
     /// `down (activation(gate x) * up x)`.
     Gated(Gated<M, V>),
@@ -18,6 +20,7 @@ impl<M, V> Ffn<M, V> {
     /// Elements between its products; of experts, those of one.
     pub fn width(&self) -> u32 {
         match self {
+            Ffn::None => 0,
             Ffn::Dense(dense) => dense.width,
             Ffn::Gated(gated) => gated.width,
             Ffn::Experts(experts) => experts.width,
@@ -25,15 +28,26 @@ impl<M, V> Ffn<M, V> {
     }
 }
 
-/// `down gelu(up x)`, by the error function.
+/// `down activation(up x)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dense<M = NamedMatrix, V = NamedVector> {
     /// Elements between the products.
     pub width: u32,
+    /// The function between the products.
+    pub activation: DenseActivation,
     /// The first product.
     pub up: Linear<M, V>,
     /// The second product.
     pub down: Linear<M, V>,
+}
+
+/// The function between two products.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DenseActivation {
+    /// GELU by the error function.
+    GeluErf,
+    /// `max(x, 0)²`.
+    SquaredRelu,
 }
 
 /// `down (activation(gate x) * up x)`.

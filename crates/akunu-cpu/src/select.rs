@@ -43,6 +43,7 @@ pub(crate) fn select(kernel: KernelId, isa: Isa) -> Kernel {
         KernelId::RmsNorm => simd::<norm::RmsNorm>,
         KernelId::RmsNormResidual => simd::<norm::RmsNormResidual>,
         KernelId::Rope => simd::<texts::Rope>,
+        KernelId::ReluGate => simd::<elementwise::Gate<elementwise::Relu>>,
         KernelId::RopeNeox => simd::<texts::Rope>,
         KernelId::RopeNeoxStore => simd::<rope::RopeStore>,
         KernelId::RopeStore => simd::<rope::RopeStore>,

@@ -22,7 +22,8 @@ mod texts;
 use std::collections::HashMap;
 
 use akunu_arch::{
-    self as arch, Activation, Attention, BlockNorms, Cross, Ffn, Gated, Linear, Mixer, NormKind,
+    self as arch, Activation, Attention, BlockNorms, Cross, Dense, DenseActivation, Ffn, Gated,
+    Linear, Mixer, NormKind,
 };
 use akunu_program::{
     Buffer, DistanceBias, GateFunction, HeadNorms, Heads, LayerCache, LearnedBy, Matrix, Op,
@@ -69,6 +70,8 @@ pub(crate) struct LayerMemory {
 /// The memory of a mixer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum MixerMemory {
+    /// None, as there is no mixer.
+    None,
     /// That of attention.
     Attention(AttentionMemory),
     /// States of sequences.
@@ -232,6 +235,7 @@ impl<'a> Builder<'a> {
     fn layer(&mut self, layer: &Layer, memory: &LayerMemory) {
         let norms = &layer.norms.mixer;
         match (&layer.mixer, &memory.mixer) {
+            (Mixer::None, MixerMemory::None) => {}
             (Mixer::Attention(attention), MixerMemory::Attention(memory)) => {
                 self.attention(attention, norms, memory);
             }
@@ -379,15 +383,10 @@ impl<'a> Builder<'a> {
         router: Option<RouterFault>,
     ) {
         match ffn {
+            Ffn::None => {}
             Ffn::Dense(dense) => {
-                let (up, width) = (self.scratch.take(dense.width), dense.width);
-                self.products(Of::all(x, "up"), &[(&dense.up, up.slice())]);
-                self.ops.push(Op::Gelu(op::Gelu {
-                    rows: Rows::All,
-                    x: up.slice(),
-                    width,
-                }));
-                self.add_to_stream(&dense.down, up.slice(), norms, "down");
+                let activated = self.activated(dense, x);
+                self.add_to_stream(&dense.down, activated.slice(), norms, "down");
             }
             Ffn::Gated(gated) => {
                 let [activated, _gate, _up] = self.gate(gated, x);
@@ -400,6 +399,31 @@ impl<'a> Builder<'a> {
                 self.block_result(norms, |builder, sum| {
                     builder.experts(experts, x, sum, fault);
                 });
+            }
+        }
+    }
+
+    /// `act(Wup x)`.
+    fn activated(&mut self, dense: &Dense<Weight, Slice>, x: Slice) -> Vector {
+        let (vector, width) = (self.scratch.take(dense.width), dense.width);
+        let up = vector.slice();
+        self.products(Of::all(x, "up"), &[(&dense.up, up)]);
+        match dense.activation {
+            DenseActivation::GeluErf => {
+                let rows = Rows::All;
+                self.ops.push(Op::Gelu(op::Gelu { rows, x: up, width }));
+                vector
+            }
+            DenseActivation::SquaredRelu => {
+                let squared = self.scratch.take(width);
+                self.ops.push(Op::Gate(op::Gate {
+                    activation: GateFunction::Relu,
+                    gate: up,
+                    up,
+                    to: squared.slice(),
+                    width,
+                }));
+                squared
             }
         }
     }

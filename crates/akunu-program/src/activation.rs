@@ -13,4 +13,6 @@ pub enum GateFunction {
     SwigluOai,
     /// `sigmoid(x)`: the gate of attention.
     Sigmoid,
+    /// `max(x, 0)`. With the same vector on both sides it gives `relu(x)²`.
+    Relu,
 }

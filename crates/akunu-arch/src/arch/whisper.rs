@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::architecture::{Architecture, Read};
 use crate::error::ArchError;
-use crate::ffn::{Dense, Ffn};
+use crate::ffn::{Dense, DenseActivation, Ffn};
 use crate::layer::{
     Attention, BlockNorms, Cross, Layer, LayerNorms, MAX_HEAD_LENGTH, Mixer, Norm, NormKind,
 };
@@ -169,6 +169,7 @@ impl Parts {
             cross: None,
             ffn: Ffn::Dense(Dense {
                 width,
+                activation: DenseActivation::GeluErf,
                 up: linear(format!("{name}.fc1"), width, dim).with_bias(),
                 down: linear(format!("{name}.fc2"), dim, width).with_bias(),
             }),

@@ -2,7 +2,7 @@
 
 use super::{Parts, TOKEN_EMBEDDING, in_layer, linear};
 use crate::error::ArchError;
-use crate::ffn::{Activation, Dense, Gated};
+use crate::ffn::{Activation, Dense, DenseActivation, Gated};
 use crate::file::Key;
 use crate::layer::{Attention, BlockNorms, Layer, LayerNorms, Norm, NormKind};
 use crate::linear::Linear;
@@ -79,6 +79,7 @@ impl Parts<'_> {
         let plain = self.gated(at, Activation::Gelu);
         Dense {
             width: plain.width,
+            activation: DenseActivation::GeluErf,
             up: plain.up.with_bias(),
             down: plain.down.with_bias(),
         }

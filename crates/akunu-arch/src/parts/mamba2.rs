@@ -7,11 +7,18 @@ use crate::file::Key;
 use crate::state::{Mamba2, Taps};
 use crate::weights::{Change, NamedVector};
 
-const SSD_STATE: Key = Key::new(&["ssm.state_size"], &["mamba_d_state", "state_size"]);
+const SSD_STATE: Key = Key::new(
+    &["ssm.state_size"],
+    &["mamba_d_state", "ssm_state_size", "state_size"],
+);
 const SSD_GROUPS: Key = Key::new(&["ssm.group_count"], &["mamba_n_groups", "n_groups"]);
-const SSD_HEADS: Key = Key::new(&["ssm.time_step_rank"], &["mamba_n_heads", "num_heads"]);
-/// Elements of all heads; folders say by how much more they are than the model's width.
+const SSD_HEADS: Key = Key::new(
+    &["ssm.time_step_rank"],
+    &["mamba_n_heads", "mamba_num_heads", "num_heads"],
+);
+/// Elements of all heads; folders say those of each, or by how much more they are than the model's width.
 const SSD_WIDTH: Key = Key::new(&["ssm.inner_size"], &[]);
+const SSD_HEAD_DIM: Key = Key::new(&[], &["mamba_head_dim"]);
 const SSD_EXPANSION: Key = Key::new(&[], &["mamba_expand", "expand"]);
 
 /// The sizes of Mamba-2, which all layers have in common.
@@ -36,7 +43,9 @@ impl Parts<'_> {
             .u32(SSD_EXPANSION)?
             .unwrap_or(2)
             .saturating_mul(self.dim);
-        let width = file.u32(SSD_WIDTH)?.unwrap_or(expanded);
+        let of_heads = file.u32(SSD_HEAD_DIM)?;
+        let of_heads = of_heads.map(|each| each.saturating_mul(heads));
+        let width = file.u32(SSD_WIDTH)?.or(of_heads).unwrap_or(expanded);
         let state_size = file.required(SSD_STATE)?;
         if !state_size.is_multiple_of(32) || !(32..=256).contains(&state_size) {
             let (key, found) = (file.key_name(SSD_STATE), state_size.to_string());

@@ -38,6 +38,14 @@ impl Parts<'_> {
         self.input_norms_by(at, of_ffn)
     }
 
+    /// The input norm of a layer with a single block.
+    pub fn only_norm(&self, at: usize) -> BlockNorms {
+        BlockNorms {
+            input: Some(self.norm(in_layer(at, "attention_norm"))),
+            ..BlockNorms::NONE
+        }
+    }
+
     /// A norm of what both blocks read.
     pub fn parallel_norms(&self, at: usize, kind: NormKind) -> LayerNorms {
         let norm = Norm {

@@ -1,4 +1,4 @@
-//! What mixers with a state have in common, and convolutions, with the names of their weights.
+//! Short convolutions, and the parts that all mixers with a state share, with the names of their weights.
 
 use super::{Parts, in_layer, linear};
 use crate::error::ArchError;

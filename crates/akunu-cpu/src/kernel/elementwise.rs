@@ -33,6 +33,8 @@ pub(crate) struct Gelu;
 /// The exact GELU. As a kernel, `x = gelu(x)`.
 pub(crate) struct GeluErf;
 
+/// `max(x, 0)`.
+pub(crate) struct Relu;
 /// `sigmoid(x)`.
 pub(crate) struct Sigmoid;
 
@@ -47,6 +49,13 @@ impl Activation for Sigmoid {
     #[inline(always)]
     fn of<L: Lanes>(x: L) -> L {
         simd::sigmoid(x)
+    }
+}
+
+impl Activation for Relu {
+    #[inline(always)]
+    fn of<L: Lanes>(x: L) -> L {
+        x.max(L::splat(0.0))
     }
 }
 

@@ -77,6 +77,7 @@ kernel_table! {
         Rope => rope::rope::INTERLEAVED,
         RopeNeox => rope::rope::NEOX,
         RopeNeoxStore => rope::rope_store::NEOX,
+        ReluGate => activation::gate::RELU,
         RopeStore => rope::rope_store::INTERLEAVED,
         RouteExperts => experts::route_experts::ROW,
         RowAttention => attention::row_attention::ROW,

@@ -10,6 +10,7 @@ pub(super) const MODULES: &[Module] = &[
         "token_embd",
         &[
             Always("embed_tokens"),
+            Always("embeddings"),
             Always("word_embeddings"),
             Always("embeddings.word_embeddings"),
             Always("embeddings.tok_embeddings"),
@@ -50,7 +51,7 @@ pub(super) const MODULES: &[Module] = &[
     module(
         "output_norm",
         "output_norm",
-        &[Always("norm"), Always("final_norm")],
+        &[Always("norm"), Always("final_norm"), Always("norm_f")],
     ),
     module("output", "output", &[Always("lm_head")]),
 ];

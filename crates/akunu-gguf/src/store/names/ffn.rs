@@ -19,6 +19,7 @@ pub(super) const MODULES: &[Module] = &[
         "blk.{}.ffn_up",
         &[
             Always("layers.{}.mlp.up_proj"),
+            Always("layers.{}.mixer.up_proj"),
             Always("layers.{}.feed_forward.w3"),
             Always("encoder.layer.{}.intermediate.dense"),
             Always("encoder.layers.{}.mlp.fc11"),
@@ -30,6 +31,7 @@ pub(super) const MODULES: &[Module] = &[
         "blk.{}.ffn_down",
         &[
             Always("layers.{}.mlp.down_proj"),
+            Always("layers.{}.mixer.down_proj"),
             Always("layers.{}.feed_forward.w2"),
             Always("encoder.layer.{}.output.dense"),
             Always("encoder.layers.{}.mlp.fc2"),

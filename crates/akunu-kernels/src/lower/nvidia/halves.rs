@@ -109,7 +109,10 @@ impl Halving {
                     kernel: match activation {
                         GateFunction::Silu => KernelId::SiluHalfRows,
                         GateFunction::Gelu => KernelId::GeluHalfRows,
-                        GateFunction::GeluErf | GateFunction::Sigmoid | GateFunction::SwigluOai => {
+                        GateFunction::GeluErf
+                        | GateFunction::Relu
+                        | GateFunction::Sigmoid
+                        | GateFunction::SwigluOai => {
                             return None;
                         }
                     },
