@@ -34,6 +34,9 @@ pub(super) struct Parts {
     n_steps: usize,
     n_prefixes: usize,
     n_pattern_bytes: usize,
+    /// A `Replace` can put text before the first character. The package then no longer knows where the text begins, and
+    /// steps that change single characters read past its end.
+    begins_elsewhere: bool,
 }
 
 impl Default for Parts {
@@ -43,6 +46,7 @@ impl Default for Parts {
             n_steps: 0,
             n_prefixes: 0,
             n_pattern_bytes: 0,
+            begins_elsewhere: false,
         }
     }
 }
@@ -74,6 +78,10 @@ impl Parts {
                 self.times
             ));
         }
+        if !matches!(kind(step), "Replace" | "Strip" | "Prepend" | "Sequence") {
+            self.changes_characters(step)?;
+        }
+        self.begins_elsewhere |= inserts(step);
         let inner = list(step, "normalizers");
         inner
             .iter()
@@ -90,6 +98,9 @@ impl Parts {
                 "has a `pre_tokenizer` with more than {MAX_PREFIXES} steps that put a space in front of pieces"
             ));
         }
+        if kind(step) == "ByteLevel" {
+            self.changes_characters(step)?;
+        }
         if step.get("length").and_then(Value::as_u64) == Some(0) {
             return Err("has a `pre_tokenizer` with a `length` of 0".into());
         }
@@ -97,6 +108,17 @@ impl Parts {
         inner
             .iter()
             .try_for_each(|step| self.pre_tokenizer(step, depth + 1))
+    }
+
+    fn changes_characters(&self, step: &Value) -> Result<(), String> {
+        match self.begins_elsewhere {
+            true => Err(format!(
+                "has a `normalizer` with a `Replace` whose pattern matches an empty text, and a step {:?} after it, which the \
+                 crate `tokenizers` cannot apply: use `Prepend`, or a pattern that matches at least one character",
+                kind(step)
+            )),
+            false => Ok(()),
+        }
     }
 
     /// Counts a step and its pattern.
@@ -155,7 +177,13 @@ fn longest_replacement(charsmap: &str) -> Result<usize, String> {
     Ok(Charsmap::parse(&bytes)?.longest_replacement().max(1))
 }
 
-/// The fewest bytes that the pattern of a step matches; 0 for one that looks around or is wrong.
+/// Whether a step can write something where it found an empty text.
+fn inserts(step: &Value) -> bool {
+    let content = step.get("content").and_then(Value::as_str);
+    content.is_some_and(|content| !content.is_empty()) && shortest_match(step) == 0
+}
+
+/// The fewest bytes that the pattern of a step matches; 0 for one that is wrong.
 fn shortest_match(step: &Value) -> usize {
     let Some(pattern) = step.get("pattern") else {
         return 0;
@@ -165,9 +193,35 @@ fn shortest_match(step: &Value) -> usize {
     }
     let pattern = pattern.get("Regex").and_then(Value::as_str);
     pattern
-        .and_then(|pattern| regex_automata::util::syntax::parse(pattern).ok())
+        .and_then(|pattern| regex_automata::util::syntax::parse(&without_lookaround(pattern)).ok())
         .and_then(|parsed| parsed.properties().minimum_len())
         .unwrap_or(0)
+}
+
+/// A pattern without its groups that only look at what is before or after a match.
+fn without_lookaround(pattern: &str) -> String {
+    let mut kept = String::new();
+    let mut rest = pattern;
+    let (mut depth, mut in_class) = (0usize, false);
+    while let Some(first) = rest.chars().next() {
+        let is_looking = ["(?=", "(?!", "(?<=", "(?<!"]
+            .iter()
+            .any(|start| rest.starts_with(start));
+        let escaped = rest.chars().nth(1).filter(|_| first == '\\');
+        let n_bytes = first.len_utf8() + escaped.map_or(0, char::len_utf8);
+        in_class = first == '[' || in_class && first != ']';
+        if first == '(' && !in_class && (is_looking || depth > 0) {
+            depth += 1;
+        }
+        if depth == 0 {
+            kept.push_str(&rest[..n_bytes]);
+        }
+        if first == ')' && !in_class {
+            depth = depth.saturating_sub(1);
+        }
+        rest = &rest[n_bytes..];
+    }
+    kept
 }
 
 /// The pattern of a step, if it is a regular expression.

@@ -307,6 +307,54 @@ fn the_small_file_of_unigram_works() {
     );
 }
 
+/// Without the check the package reads past the end of the text, and panics.
+#[test]
+fn patterns_that_match_nothing_must_not_insert_before_a_step_that_changes_characters() {
+    let pattern = |pattern: &str| {
+        unigram().replace(r#""Regex": " {2,}""#, &format!(r#""Regex": "{pattern}""#))
+    };
+    for empty in [
+        "|{2,}",
+        " {0,}",
+        "^",
+        "x*",
+        "(?=a)",
+        "(?=a)|b",
+        " ?",
+        r"\\b",
+        r"(?<=\\))",
+    ] {
+        refused_for(
+            &pattern(empty),
+            "matches an empty text, and a step \"Precompiled\"",
+        );
+    }
+    let encode = |json: &str| {
+        load(json)
+            .unwrap()
+            .encode("ab a<s> <unk>  aé", EncodeOptions::default())
+    };
+    for not_empty in ["(?<=a) ", "a(?!b)", r"(?<=(a|[)])) +", r"\\((?=a)"] {
+        encode(&pattern(not_empty));
+    }
+    let hat = r#"{"type": "Replace", "pattern": {"Regex": "^"}, "content": "a"}"#;
+    refused_for(&with("normalizer", hat), "a step \"ByteLevel\"");
+    let nothing = hat.replace(r#""content": "a""#, r#""content": """#);
+    encode(&with("normalizer", &nothing));
+    let with_steps = |steps: &str| {
+        let json = unigram();
+        let (head, tail) = json.split_at(json.find(r#"[{"type": "Strip""#).unwrap());
+        let tail = &tail[tail.find(r#""pre_tokenizer""#).unwrap()..];
+        encode(&format!("{head}[{steps}]}}, {tail}"))
+    };
+    let prepend = r#"{"type": "Prepend", "prepend": "a"}"#;
+    let strip = r#"{"type": "Strip", "strip_left": true, "strip_right": true}"#;
+    assert_eq!(
+        with_steps(&format!("{hat}, {strip}, {prepend}")),
+        with_steps(&format!("{prepend}, {strip}, {prepend}")),
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1024))]
 
