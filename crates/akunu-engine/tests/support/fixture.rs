@@ -59,7 +59,7 @@ pub struct Weight {
     /// Rows and columns, or the length of a vector; first the number of matrices that lie one behind the other.
     pub shape: Vec<u64>,
     pub scale: f32,
-    offset: f32,
+    pub offset: f32,
     gguf_adds: f32,
     /// The heads of a matrix whose rows are interleaved in GGUF; 0 for others.
     interleaved_heads: usize,
@@ -74,7 +74,7 @@ pub struct Weight {
     pub gguf_pieces: Vec<(String, Vec<[usize; 2]>)>,
     /// Whether GGUF has `-e^w`.
     #[serde(default)]
-    minus_exp: bool,
+    pub minus_exp: bool,
 }
 
 /// Heads of values, grouped by key head in folders; GGUF has the first of each group, then the second of each, and so on.
