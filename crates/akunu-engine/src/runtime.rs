@@ -7,6 +7,7 @@
 
 mod adapter_set;
 mod adapters;
+mod cached;
 mod chain;
 mod chaining;
 mod host;

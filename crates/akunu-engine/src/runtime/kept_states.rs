@@ -2,6 +2,7 @@
 
 use super::sizes::PAGE;
 use super::state::Runtime;
+use crate::cache::Part;
 use crate::error::EngineError;
 use crate::sequence::{Sequence, State};
 
@@ -88,26 +89,30 @@ impl Runtime {
         let own = own.filter(|&at| at <= len).max().unwrap_or(0);
         let named = len.min(sequence.tokens.len()).min(sequence.pure) / PAGE;
         let mut named = (own / PAGE..named).rev();
-        let found = named.find(|&index| self.find_state(sequence, index).is_some());
+        let found = named.find(|&index| {
+            let name = sequence.name(index, PAGE);
+            self.states.find(&name).is_some() || self.is_cached(Part::State(name))
+        });
         found.map_or(own, |index| (index + 1) * PAGE)
     }
 
-    fn find_state(&mut self, sequence: &mut Sequence, index: usize) -> Option<u32> {
-        let name = sequence.name(index, PAGE);
-        self.states.find(&name)
-    }
-
     /// Takes over the state after `at` tokens, which [`Runtime::last_state`] has found, if it is not the sequence's own.
-    pub(super) fn adopt_state(&mut self, sequence: &mut Sequence, at: usize) {
+    /// Returns whether the sequence can go on from there.
+    pub(super) fn adopt_state(&mut self, sequence: &mut Sequence, at: usize) -> bool {
         let states = [sequence.states.live, sequence.states.base];
         let is_own = states.into_iter().flatten().any(|state| state.at == at);
         if !self.has_states() || at == 0 || is_own {
-            return;
+            return true;
         }
-        if let Some(block) = self.find_state(sequence, at / PAGE - 1) {
+        let name = sequence.name(at / PAGE - 1, PAGE);
+        if self.states.find(&name).is_none() && !self.fetch_state(name) {
+            return false;
+        }
+        if let Some(block) = self.states.find(&name) {
             self.states.share(block);
             self.make_base(sequence, Some(State { at, block }));
         }
+        true
     }
 
     /// The bytes of the states after the first `at` tokens, layer by layer.
