@@ -62,8 +62,8 @@ impl Model {
         self.runtime().limit_pool(positions);
     }
 
-    /// Keeps pages of keys and values, and states, in a folder too, and looks for them there: prompts go on from what another
-    /// process has read, or this one before it was closed. Several processes may share a folder.
+    /// Keeps pages of keys and values, and states, in a folder too, and looks for them there: a prompt that another process has
+    /// read, or this one before it was closed, need not be read again. Several processes may share a folder.
     pub fn use_cache(&self, options: &CacheOptions) {
         let cache = Cache::open(options, self.loaded.fingerprint, self.loaded.kv);
         self.runtime().set_cache(cache);

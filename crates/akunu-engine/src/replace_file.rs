@@ -1,7 +1,7 @@
 //! Replacing a file as a whole.
 //!
-//! A new file gets an unguessable name beside its target, is written and synced, and then takes the target's place: at
-//! any moment the target is whole, old or new. What a program that was killed left behind goes with the next one.
+//! A new file gets an unguessable name in the folder of its target, is written and synced, and then takes the target's place: at
+//! any moment the target is whole, old or new. Leftovers of a program that was killed are removed by the next one.
 
 use std::collections::hash_map::RandomState;
 use std::fs::{self, File, OpenOptions};
@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// What the names of unfinished files end with.
+/// The ending of unfinished files.
 const UNFINISHED: &str = ".akunu-part";
 
 /// Replaces a file by one with these bytes.

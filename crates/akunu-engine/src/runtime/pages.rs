@@ -295,7 +295,7 @@ impl Runtime {
         sequence.tokens.truncate(reached);
         sequence.cached = reached;
         self.drop_pages_after(sequence);
-        // What could not be read from the cache is not looked for again: the pages before it are.
+        // Without the file that could not be read: the pages before it are still there.
         match self.n_lost() > n_lost {
             true => self.adopt(sequence, tokens, most),
             false => reached,

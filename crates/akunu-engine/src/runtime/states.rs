@@ -24,7 +24,7 @@ use crate::sequence::{Left, Sequence, State};
 
 /// Tokens from one state of a growing answer that is kept to the next.
 const SNAPSHOT: usize = 4 * PAGE;
-/// Tokens at the end of a prompt that the next prompt may not have: with them a template opens the answer.
+/// Tokens at the end of a prompt that the next prompt often lacks: with them a template opens the answer.
 const OPENING: usize = 16;
 /// Blocks that a piece of a prompt writes.
 pub(crate) const RUN_STATES: usize = 2;

@@ -113,7 +113,7 @@ fn other_models_and_formats_find_nothing() {
     assert_alike(&found, &wanted, "llama3");
 }
 
-/// What cannot be used is told in a sentence, and read again: the rest is used.
+/// A file that cannot be used gives a sentence, and its tokens are read again; the other files are used.
 #[test]
 fn damaged_files_are_told_and_not_used() {
     type Damage = fn(&mut Vec<u8>);
@@ -146,7 +146,7 @@ fn damaged_files_are_told_and_not_used() {
                     "{name}, {why}: {again} after it was written again"
                 );
             } else {
-                assert!(name == "qwen35", "{name}, {why}: nobody was told");
+                assert!(name == "qwen35", "{name}, {why}: no sentence");
             }
         }
     }
@@ -170,10 +170,10 @@ fn a_folder_that_cannot_be_written_is_told() {
     model.finish_cache().expect("the device reads");
     let told = model.take_cache_fault().expect("told");
     assert!(told.contains("nothing more is kept there"), "{told}");
-    assert_eq!(model.take_cache_fault(), None, "it is told once");
+    assert_eq!(model.take_cache_fault(), None, "only once");
 }
 
-/// The files that were not used longest go first, whoever has written them.
+/// Files of other processes count, too.
 #[test]
 fn a_folder_stays_below_its_size() {
     let (file, folder) = (file("llama3"), tempfile::tempdir().expect("a folder"));

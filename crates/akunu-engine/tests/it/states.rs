@@ -259,7 +259,7 @@ fn an_edit_costs_what_comes_after_it() {
     }
 }
 
-/// A state that grows beyond all numbers, at the end of a prompt and in an answer. Breaks when nobody looks, and when another layer
+/// A state that grows beyond all numbers, at the end of a prompt and in an answer. Breaks without a check, and when another layer
 /// is named.
 #[test]
 fn a_state_that_becomes_infinite_is_named() {
