@@ -23,6 +23,7 @@ impl KeptArgs {
             model.use_cache(&CacheOptions {
                 folder: folder.clone(),
                 max_bytes: self.cache_size,
+                ..CacheOptions::default()
             });
             tell(model);
         }

@@ -146,7 +146,7 @@ impl Model {
     /// let model = Model::open("model.gguf")?;
     /// model.use_cache(&CacheOptions {
     ///     folder: "cache".into(),
-    ///     max_bytes: 20 << 30,
+    ///     ..CacheOptions::default()
     /// });
     /// println!("{}", model.chat()?.answer("Why is the sky blue?")?);
     /// // The prompt and the answer are read from the folder next time.

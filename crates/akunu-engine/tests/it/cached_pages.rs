@@ -32,7 +32,7 @@ fn cached(file: &TinyModel, folder: &Path) -> Model {
 fn options(folder: &Path) -> CacheOptions {
     CacheOptions {
         folder: folder.to_path_buf(),
-        max_bytes: 1 << 30,
+        ..CacheOptions::default()
     }
 }
 

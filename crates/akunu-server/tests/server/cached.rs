@@ -19,7 +19,7 @@ fn ask(folder: &Path, text: &str) -> (u64, String) {
     };
     let cache = CacheOptions {
         folder: folder.to_path_buf(),
-        max_bytes: 1 << 30,
+        ..CacheOptions::default()
     };
     let open = move || {
         let path = akunu_assets::path("smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf");
