@@ -275,6 +275,30 @@ struct RopeStoreParams {
 };
 static_assert(sizeof(RopeStoreParams) == 64, "RopeStoreParams is 64 bytes");
 
+// Multiplies queries by factors of their positions and of the elements that turn.
+//
+// q is (n_rows, n_heads, head_dim). With `t = 1 + temperature * ln(1 + position / period)`, where the division is that of whole
+// numbers, elements from the first on that turn are multiplied by `t * turned_factor`, the others by `t`.
+struct ScaleQueriesParams {
+    // Number of rows.
+    uint32_t n_rows;
+    // Number of query heads.
+    uint32_t n_heads;
+    // Elements of a head.
+    uint32_t head_dim;
+    // Elements of a head that turn.
+    uint32_t turned_dim;
+    // The factor of those that turn.
+    float turned_factor;
+    // How much the factor grows with the position.
+    float temperature;
+    // Positions with the same factor, at least 1.
+    uint32_t period;
+    // Unused, zero.
+    uint32_t _pad0;
+};
+static_assert(sizeof(ScaleQueriesParams) == 32, "ScaleQueriesParams is 32 bytes");
+
 // Drops slots of a sequence: those from `keep + shift` on move down to `keep`.
 struct KVShiftParams {
     // The sequence.
@@ -1157,6 +1181,14 @@ static_assert(offsetof(RopeStoreParams, eps) == 48, "RopeStoreParams.eps is at 4
 static_assert(offsetof(RopeStoreParams, _pad0) == 52, "RopeStoreParams._pad0 is at 52");
 static_assert(offsetof(RopeStoreParams, _pad1) == 56, "RopeStoreParams._pad1 is at 56");
 static_assert(offsetof(RopeStoreParams, _pad2) == 60, "RopeStoreParams._pad2 is at 60");
+static_assert(offsetof(ScaleQueriesParams, n_rows) == 0, "ScaleQueriesParams.n_rows is at 0");
+static_assert(offsetof(ScaleQueriesParams, n_heads) == 4, "ScaleQueriesParams.n_heads is at 4");
+static_assert(offsetof(ScaleQueriesParams, head_dim) == 8, "ScaleQueriesParams.head_dim is at 8");
+static_assert(offsetof(ScaleQueriesParams, turned_dim) == 12, "ScaleQueriesParams.turned_dim is at 12");
+static_assert(offsetof(ScaleQueriesParams, turned_factor) == 16, "ScaleQueriesParams.turned_factor is at 16");
+static_assert(offsetof(ScaleQueriesParams, temperature) == 20, "ScaleQueriesParams.temperature is at 20");
+static_assert(offsetof(ScaleQueriesParams, period) == 24, "ScaleQueriesParams.period is at 24");
+static_assert(offsetof(ScaleQueriesParams, _pad0) == 28, "ScaleQueriesParams._pad0 is at 28");
 static_assert(offsetof(KVShiftParams, sequence) == 0, "KVShiftParams.sequence is at 0");
 static_assert(offsetof(KVShiftParams, n_kv_heads) == 4, "KVShiftParams.n_kv_heads is at 4");
 static_assert(offsetof(KVShiftParams, head_dim) == 8, "KVShiftParams.head_dim is at 8");

@@ -2,11 +2,10 @@
 // gelu_gate_f32: y[i] = gelu(gate[i]) * up[i], the tanh form
 // gelu_erf_gate_f32: the same with the exact GELU
 // sigmoid_gate_f32: y[i] = sigmoid(gate[i]) * up[i]
-// relu_gate_f32: y[i] = max(gate[i], 0) * up[i]
 // swiglu_oai_gate_f32: y[i] = g * sigmoid(1.702 * g) * (u + 1), g = min(gate[i], 7), u = up[i] clamped to 7
 //
 // The gated feed-forward of Llama and Qwen (SiLU), of Gemma (GELU), of ModernBERT (exact GELU) and of gpt-oss, between its matrices;
-// and the gate of attention (sigmoid). With up as gate, ReLU gives the square that Nemotron-H has.
+// and the gate of attention (sigmoid).
 //
 // Launch:  one thread for four elements, threadgroups of 256.
 // Memory:  gate and up are read once, y is written once.
@@ -47,13 +46,6 @@ struct SigmoidGate {
     }
 };
 
-struct ReluGate {
-    template <typename T>
-    static T apply(T gate, T up) {
-        return max(gate, T(0.0f)) * up;
-    }
-};
-
 struct SwigluOaiGate {
     template <typename T>
     static T apply(T gate, T up) {
@@ -78,5 +70,4 @@ template [[host_name("silu_gate_f32")]] kernel gated_t gated<SiluGate>;
 template [[host_name("gelu_gate_f32")]] kernel gated_t gated<GeluGate>;
 template [[host_name("gelu_erf_gate_f32")]] kernel gated_t gated<GeluErfGate>;
 template [[host_name("sigmoid_gate_f32")]] kernel gated_t gated<SigmoidGate>;
-template [[host_name("relu_gate_f32")]] kernel gated_t gated<ReluGate>;
 template [[host_name("swiglu_oai_gate_f32")]] kernel gated_t gated<SwigluOaiGate>;

@@ -1,15 +1,21 @@
 //! The architectures, a file each, named as GGUF's `general.architecture`: a function from a model's description to its
 //! layers.
 
+mod arcee;
 mod bailingmoe2;
 mod bert;
+mod chatglm;
 mod cohere2;
 mod cohere2moe;
+mod command_r;
 mod dots1;
+mod ernie4_5;
 mod ernie4_5_moe;
+mod exaone4;
 mod gemma;
 mod gemma2;
 mod gemma3;
+mod glm4;
 mod glm4moe;
 mod gpt_oss;
 mod granite;
@@ -17,15 +23,21 @@ mod granitehybrid;
 mod granitemoe;
 mod hunyuan_dense;
 mod hunyuan_moe;
+mod internlm2;
 mod lfm2;
 mod lfm2moe;
 mod llama;
 mod mamba2;
+mod minicpm;
+mod mistral3;
 mod modern_bert;
 mod mpnet;
+mod nemotron;
 mod nemotron_h;
 mod nomic_bert;
+mod olmo2;
 mod olmoe;
+mod phi3;
 mod prelude;
 mod qwen2;
 mod qwen2moe;
@@ -34,7 +46,10 @@ mod qwen35;
 mod qwen35moe;
 mod qwen3moe;
 mod qwen3next;
+mod seed_oss;
 mod smollm3;
+mod stablelm;
+mod starcoder2;
 pub(crate) mod whisper;
 
 use std::path::Path;
@@ -62,6 +77,21 @@ pub const ALL: &[Architecture] = &[
     dots1::ARCH,
     glm4moe::ARCH,
     bailingmoe2::ARCH,
+    mistral3::ARCH,
+    phi3::ARCH,
+    olmo2::ARCH,
+    exaone4::ARCH,
+    seed_oss::ARCH,
+    ernie4_5::ARCH,
+    chatglm::ARCH,
+    glm4::ARCH,
+    arcee::ARCH,
+    nemotron::ARCH,
+    starcoder2::ARCH,
+    stablelm::ARCH,
+    command_r::ARCH,
+    minicpm::ARCH,
+    internlm2::ARCH,
     hunyuan_dense::ARCH,
     hunyuan_moe::ARCH,
     cohere2::ARCH,

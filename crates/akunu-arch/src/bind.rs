@@ -27,6 +27,7 @@ impl Model {
             dim: self.dim,
             vocab_size: self.vocab_size,
             context_length: self.context_length,
+            long_rope: self.long_rope.clone(),
             embedding: self.embedding.bind(to)?,
             layers: self
                 .layers
@@ -230,6 +231,7 @@ impl Attention {
             rope: self.rope,
             window: self.window,
             scale: self.scale,
+            temperature: self.temperature,
             softcap: self.softcap,
             sinks: optional(self.sinks.as_ref(), |sinks| to.vector(sinks))?,
         })

@@ -9,7 +9,8 @@ use crate::architecture::{Architecture, Read};
 use crate::error::ArchError;
 use crate::ffn::Ffn;
 use crate::file::{ModelFile, Said, Section};
-use crate::layer::MAX_HEAD_LENGTH;
+use crate::layer::{MAX_HEAD_LENGTH, Temperature};
+use crate::long_rope::LongRope;
 use crate::model::Model;
 
 /// What a position is divided by, at least, before a pair of a head turns by it; real models have some 1.
@@ -142,6 +143,10 @@ impl Model {
                 return Err(file.invalid("head length", head_dim.to_string(), wanted));
             }
             file.check_positive("attention scale", attention.scale)?;
+            if let Some(Temperature { scale, period }) = attention.temperature {
+                file.check_positive("temperature of attention", scale)?;
+                file.check_size("positions of a temperature of attention", period, 1 << 30)?;
+            }
             file.check_positive("attention soft cap", attention.softcap.unwrap_or(1.0))?;
             if let Some(rope) = attention.rope {
                 file.check_positive("RoPE base", rope.theta)?;
@@ -157,7 +162,12 @@ impl Model {
                 return Err(file.invalid("sliding window", window.to_string(), wide_enough));
             }
         }
-        self.check_rope(&[], file.path())
+        self.check_rope(&[], file.path())?;
+        let Some(LongRope { short, long, .. }) = &self.long_rope else {
+            return Ok(());
+        };
+        self.check_rope(short, file.path())?;
+        self.check_rope(long, file.path())
     }
 }
 

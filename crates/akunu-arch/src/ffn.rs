@@ -33,7 +33,7 @@ impl<M, V> Ffn<M, V> {
 pub struct Dense<M = NamedMatrix, V = NamedVector> {
     /// Elements between the products.
     pub width: u32,
-    /// The function between the products.
+    /// The function of the first product.
     pub activation: DenseActivation,
     /// The first product.
     pub up: Linear<M, V>,
@@ -41,13 +41,15 @@ pub struct Dense<M = NamedMatrix, V = NamedVector> {
     pub down: Linear<M, V>,
 }
 
-/// The function between two products.
+/// The activation of a block without a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DenseActivation {
     /// GELU by the error function.
     GeluErf,
+    /// GELU by the tanh formula.
+    Gelu,
     /// `max(x, 0)²`.
-    SquaredRelu,
+    ReluSquared,
 }
 
 /// `down (activation(gate x) * up x)`.

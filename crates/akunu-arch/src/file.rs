@@ -1,6 +1,7 @@
 //! A model's own description, in either container: GGUF metadata or `config.json`.
 
 pub(crate) mod keys;
+mod long_rope;
 mod rope;
 mod section;
 mod windows;

@@ -109,10 +109,22 @@ pub struct Attention<M = NamedMatrix, V = NamedVector> {
     pub window: Option<u32>,
     /// Factor of the scores.
     pub scale: f32,
+    /// A factor of the scores that grows with the position.
+    pub temperature: Option<Temperature>,
     /// Cap of the scores.
     pub softcap: Option<f32>,
     /// Sinks: a score of each head that has no value and takes its share of the weights, (heads).
     pub sinks: Option<V>,
+}
+
+/// The temperature of attention: scores are multiplied by `1 + scale * ln(1 + position / period)`, where the division is that of whole
+/// numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Temperature {
+    /// How much the factor grows.
+    pub scale: f32,
+    /// Positions with the same factor.
+    pub period: u32,
 }
 
 impl<M, V> Attention<M, V> {

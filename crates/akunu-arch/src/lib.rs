@@ -14,6 +14,7 @@ mod ffn;
 mod file;
 mod layer;
 mod linear;
+mod long_rope;
 mod model;
 mod parts;
 mod relative;
@@ -38,8 +39,10 @@ pub use ffn::{
 pub use file::{Key, ModelFile, WindowPattern};
 pub use layer::{
     Attention, BlockNorms, Cross, HeadNorms, Layer, LayerNorms, Mixer, Norm, NormKind, RowNorms,
+    Temperature,
 };
 pub use linear::Linear;
+pub use long_rope::LongRope;
 pub use model::{
     Classifier, ClassifierHead, Distances, Embedding, Logits, Model, Output, Pooling, Table,
 };

@@ -5,6 +5,7 @@ use akunu_types::KvFormat;
 use crate::ffn::Ffn;
 use crate::layer::{Attention, Layer, Norm};
 use crate::linear::Linear;
+use crate::long_rope::LongRope;
 use crate::relative::RelativePositions;
 use crate::state::StateSize;
 use crate::weights::{NamedMatrix, NamedVector};
@@ -20,6 +21,8 @@ pub struct Model<M = NamedMatrix, V = NamedVector> {
     pub vocab_size: u32,
     /// Positions that the model was trained for.
     pub context_length: u32,
+    /// The factors of long-rope, which the positions of all layers have then.
+    pub long_rope: Option<LongRope>,
     /// From tokens to the residual stream.
     pub embedding: Embedding<M, V>,
     /// The layers.

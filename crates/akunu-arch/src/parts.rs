@@ -14,6 +14,7 @@ use crate::ffn::{Activation, Dense, DenseActivation, Ffn, Gated};
 use crate::file::{ModelFile, WindowPattern, keys};
 use crate::layer::{Attention, BlockNorms, Layer, LayerNorms, Mixer, Norm, NormKind};
 use crate::linear::Linear;
+use crate::long_rope::LongRope;
 use crate::model::{Embedding, Logits, Model, Output};
 use crate::rope::Rope;
 use crate::weights::{Change, NamedMatrix, NamedVector};
@@ -55,6 +56,7 @@ pub struct Parts<'a> {
     windows: Vec<Option<u32>>,
     rope: Rope,
     local_rope: Rope,
+    long_rope: Option<LongRope>,
 }
 
 impl<'a> Parts<'a> {
@@ -87,6 +89,8 @@ impl<'a> Parts<'a> {
             file.check_size("key/value heads", kv_heads.max(1), heads)?;
         }
         file.check_size("head length", head_dim, 1 << 10)?;
+        let rope = file.rope(head_dim)?;
+        let turned = rope.turned_dim.unwrap_or(head_dim).min(head_dim);
         Ok(Parts {
             context_length,
             head_dim,
@@ -94,8 +98,9 @@ impl<'a> Parts<'a> {
             kv_heads,
             ffn,
             windows: file.windows(pattern, n_layers)?,
-            rope: file.rope(head_dim)?,
+            rope,
             local_rope: file.local_rope(head_dim, local_base)?,
+            long_rope: file.long_rope(turned)?,
             ..sizes
         })
     }
@@ -129,6 +134,7 @@ impl<'a> Parts<'a> {
             windows: vec![None; n_layers],
             rope,
             local_rope: rope,
+            long_rope: None,
         })
     }
 
@@ -141,6 +147,7 @@ impl<'a> Parts<'a> {
             dim: self.dim,
             vocab_size: self.vocab_size,
             context_length: self.context_length,
+            long_rope: self.long_rope.clone(),
             embedding: Embedding {
                 tokens: vocabulary(TOKEN_EMBEDDING),
                 scale: None,
@@ -184,6 +191,7 @@ impl<'a> Parts<'a> {
             }),
             window,
             scale: 1.0 / (head_dim as f32).sqrt(),
+            temperature: None,
             softcap: None,
             sinks: None,
         }
@@ -203,16 +211,36 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// A feed-forward block whose activation is the square of a ReLU.
-    pub(crate) fn squared_relu(&self, at: usize) -> Dense {
+    /// A feed-forward block without a gate and without biases.
+    pub fn dense(&self, at: usize, activation: DenseActivation) -> Dense {
         let Gated {
             width, up, down, ..
-        } = self.gated(at, Activation::Silu);
+        } = self.gated(at, Activation::Gelu);
         Dense {
             width,
-            activation: DenseActivation::SquaredRelu,
+            activation,
             up,
             down,
+        }
+    }
+
+    /// The same with the biases that the file has.
+    pub fn dense_with_biases_found(&self, at: usize, activation: DenseActivation) -> Dense {
+        let plain = self.dense(at, activation);
+        Dense {
+            up: self.biased_if_found(plain.up),
+            down: self.biased_if_found(plain.down),
+            ..plain
+        }
+    }
+
+    /// The same products with the biases that the file has.
+    pub(crate) fn biased_if_found(&self, linear: Linear) -> Linear {
+        let biased = linear.clone().with_bias();
+        let name = biased.bias.as_ref().map(|bias| &bias.name[..]);
+        match name.and_then(|name| self.file.store.tensor(name)) {
+            Some(_) => biased,
+            None => linear,
         }
     }
 

@@ -10,7 +10,7 @@ use akunu_types::rope;
 pub enum RopeFactors {
     /// No scaling.
     None,
-    /// The weight `rope_freqs` holds them.
+    /// The weight `rope_freqs` holds them, or the model's [long-rope](crate::LongRope).
     Weight,
     /// Llama 3's rule: slow pairs are slowed down by `factor`, fast ones are not, with a smooth
     /// passage between.
@@ -75,7 +75,17 @@ impl Rope {
         }
     }
 
-    /// The divisors for a head of `head_dim`, infinite for pairs that do not turn. `weight` is the weight `rope_freqs`, which
+    /// The same without factors.
+    pub(crate) fn unscaled(self) -> Rope {
+        Rope {
+            freq_scale: 1.0,
+            factors: RopeFactors::None,
+            magnitude: 1.0,
+            ..self
+        }
+    }
+
+    /// The divisors for a head of `head_dim`, infinite for pairs that do not turn. `weight` is the list that
     /// [`RopeFactors::Weight`] needs; missing entries count as 1.
     pub fn divisors(&self, head_dim: u32, weight: &[f32]) -> Vec<f32> {
         let turned = self.turned_dim.unwrap_or(head_dim);

@@ -18,7 +18,9 @@ pub struct NamedMatrix {
     pub taps: u32,
     /// Matrices that lie one behind the other in the tensor: those of experts; 1 for others.
     pub stack: u32,
-    /// Rows of the tensor from one row that counts to the next: 2 where rows of two matrices lie in turn.
+    /// Rows that lie together: 1, or those of the heads that share a key head.
+    pub run: u32,
+    /// Rows of the tensor from one run to the next: 2 where rows of two matrices alternate.
     pub step: u32,
     /// Whether the tensor has the columns of each matrix as its rows.
     pub is_transposed: bool,
@@ -38,6 +40,7 @@ impl NamedMatrix {
             cols,
             taps: 1,
             stack: 1,
+            run: 1,
             step: 1,
             is_transposed: false,
             pieces: Vec::new(),
@@ -63,6 +66,17 @@ impl NamedMatrix {
         NamedMatrix {
             first,
             rows: self.tensor_rows / step,
+            step,
+            ..self.clone()
+        }
+    }
+
+    /// `len` rows of every `step`, from `first` on.
+    pub fn runs(&self, [first, len, step]: [u32; 3]) -> NamedMatrix {
+        NamedMatrix {
+            first,
+            rows: self.tensor_rows / step * len,
+            run: len,
             step,
             ..self.clone()
         }

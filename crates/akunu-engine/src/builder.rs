@@ -22,12 +22,12 @@ mod texts;
 use std::collections::HashMap;
 
 use akunu_arch::{
-    self as arch, Activation, Attention, BlockNorms, Cross, Dense, DenseActivation, Ffn, Gated,
-    Linear, Mixer, NormKind,
+    self as arch, Activation, Attention, BlockNorms, Cross, DenseActivation, Ffn, Gated, Linear,
+    Mixer, NormKind,
 };
 use akunu_program::{
-    Buffer, DistanceBias, GateFunction, HeadNorms, Heads, LayerCache, LearnedBy, Matrix, Op,
-    Pairing, Rope, RowKeys, Rows, Slice, op,
+    ActivationFunction, Buffer, DistanceBias, GateFunction, HeadNorms, Heads, LayerCache,
+    LearnedBy, Matrix, Op, Pairing, Rope, RowKeys, Rows, Slice, op,
 };
 
 pub(crate) use choice::{Lists, Outputs};
@@ -310,6 +310,7 @@ impl<'a> Builder<'a> {
                     centre,
                     cache,
                 }));
+                self.ops.extend(scaled_queries(attention, q));
                 self.ops.push(Op::Attend(op::Attend {
                     q,
                     to,
@@ -385,8 +386,15 @@ impl<'a> Builder<'a> {
         match ffn {
             Ffn::None => {}
             Ffn::Dense(dense) => {
-                let activated = self.activated(dense, x);
-                self.add_to_stream(&dense.down, activated.slice(), norms, "down");
+                let (up, width) = (self.scratch.take(dense.width), dense.width);
+                self.products(Of::all(x, "up"), &[(&dense.up, up.slice())]);
+                self.ops.push(Op::Activate(op::Activate {
+                    function: activation_function(dense.activation),
+                    rows: Rows::All,
+                    x: up.slice(),
+                    width,
+                }));
+                self.add_to_stream(&dense.down, up.slice(), norms, "down");
             }
             Ffn::Gated(gated) => {
                 let [activated, _gate, _up] = self.gate(gated, x);
@@ -399,31 +407,6 @@ impl<'a> Builder<'a> {
                 self.block_result(norms, |builder, sum| {
                     builder.experts(experts, x, sum, fault);
                 });
-            }
-        }
-    }
-
-    /// `act(Wup x)`.
-    fn activated(&mut self, dense: &Dense<Weight, Slice>, x: Slice) -> Vector {
-        let (vector, width) = (self.scratch.take(dense.width), dense.width);
-        let up = vector.slice();
-        self.products(Of::all(x, "up"), &[(&dense.up, up)]);
-        match dense.activation {
-            DenseActivation::GeluErf => {
-                let rows = Rows::All;
-                self.ops.push(Op::Gelu(op::Gelu { rows, x: up, width }));
-                vector
-            }
-            DenseActivation::SquaredRelu => {
-                let squared = self.scratch.take(width);
-                self.ops.push(Op::Gate(op::Gate {
-                    activation: GateFunction::Relu,
-                    gate: up,
-                    up,
-                    to: squared.slice(),
-                    width,
-                }));
-                squared
             }
         }
     }
@@ -615,6 +598,14 @@ fn gate_function(activation: Activation) -> GateFunction {
     }
 }
 
+fn activation_function(activation: DenseActivation) -> ActivationFunction {
+    match activation {
+        DenseActivation::GeluErf => ActivationFunction::GeluErf,
+        DenseActivation::Gelu => ActivationFunction::Gelu,
+        DenseActivation::ReluSquared => ActivationFunction::ReluSquared,
+    }
+}
+
 fn heads(attention: &Attention<Weight, Slice>) -> Heads {
     Heads {
         n_heads: attention.heads,
@@ -634,10 +625,36 @@ fn rope(attention: &Attention<Weight, Slice>, divisors: Slice) -> Rope {
     }
 }
 
-/// The factor of scores whose queries and keys are both multiplied by the magnitude of a turn.
+/// The factor of scores whose queries and keys are both multiplied by the magnitude of a turn: 1 where a part of them does not turn.
 fn magnitude(attention: &Attention<Weight, Slice>) -> f32 {
+    match attention.turned_dim() == attention.head_dim {
+        true => turned_factor(attention),
+        false => 1.0,
+    }
+}
+
+/// The same of their elements that turn.
+fn turned_factor(attention: &Attention<Weight, Slice>) -> f32 {
     let magnitude = attention.rope.map_or(1.0, |rope| rope.magnitude);
     magnitude * magnitude
+}
+
+/// The operation that multiplies queries by the temperature of their positions, and those elements that turn by the magnitude.
+fn scaled_queries(attention: &Attention<Weight, Slice>, q: Slice) -> Option<Op> {
+    let turned_factor = turned_factor(attention) / magnitude(attention);
+    if attention.temperature.is_none() && turned_factor == 1.0 {
+        return None;
+    }
+    let temperature = attention.temperature;
+    Some(Op::ScaleQueries(op::ScaleQueries {
+        q,
+        n_heads: attention.heads,
+        head_dim: attention.head_dim,
+        turned_dim: attention.turned_dim(),
+        turned_factor,
+        temperature: temperature.map_or(0.0, |temperature| temperature.scale),
+        period: temperature.map_or(1, |temperature| temperature.period),
+    }))
 }
 
 /// Which elements of its heads turn together.

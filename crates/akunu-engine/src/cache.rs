@@ -50,24 +50,24 @@ impl Cache {
     /// The cache of a model with this fingerprint, whose keys and values have this format.
     pub fn open(options: &CacheOptions, fingerprint: [u8; 32], kv: KvFormat) -> Cache {
         let identity = Identity { fingerprint, kv };
-        let short = hex(&fingerprint[..8]);
-        let folder = options
-            .folder
-            .join(format!("{VERSION}-{short}-{}", kv.code()));
         let shared = Arc::new(Shared::new(options));
-        match fs::create_dir_all(&folder) {
-            Ok(()) => remove_leftovers(&folder, None),
-            Err(error) => shared.fail(&error),
-        }
         Cache {
+            folder: folder_of(&identity, &shared),
             identity,
-            folder,
             known: HashSet::new(),
             refused: HashSet::new(),
             n_lost: 0,
             writer: Writer::start(Arc::clone(&shared)),
             shared,
         }
+    }
+
+    /// From now on keys turn by the factors for long sessions, and those of short ones cannot be used.
+    pub fn turn_long(&mut self) {
+        self.identity.fingerprint[0] ^= 1;
+        self.folder = folder_of(&self.identity, &self.shared);
+        self.known.clear();
+        self.refused.clear();
     }
 
     /// Whether the folder has a part.
@@ -151,6 +151,18 @@ impl Part {
             Part::Page(_, name) | Part::State(name) => name,
         }
     }
+}
+
+/// The folder of a model, which is made if it is not there.
+fn folder_of(identity: &Identity, shared: &Shared) -> PathBuf {
+    let short = hex(&identity.fingerprint[..8]);
+    let name = format!("{VERSION}-{short}-{}", identity.kv.code());
+    let folder = shared.folder().join(name);
+    match fs::create_dir_all(&folder) {
+        Ok(()) => remove_leftovers(&folder, None),
+        Err(error) => shared.fail(&error),
+    }
+    folder
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -206,6 +206,17 @@ pub enum EngineError {
         /// The places of the batch.
         sequences: u32,
     },
+    /// A long session of a model with long-rope while short ones hold keys.
+    #[error(
+        "a session of {context} tokens needs other RoPE factors than the open ones of up to {original} tokens; make the long \
+         session first, or close the others"
+    )]
+    LongSession {
+        /// Its context.
+        context: u32,
+        /// The context that the model was first trained with.
+        original: u32,
+    },
     /// A session that joins a batch of another model.
     #[error(
         "a session of {} cannot join a batch of {}; make it from the model of the batch",

@@ -47,6 +47,7 @@ pub(crate) struct Loaded {
     pub template: Option<ChatTemplate>,
     pub suggested: SamplingOptions,
     pub weights: Bound,
+    /// Factors of the RoPE divisors; of long-rope, those for short sessions.
     pub rope_freqs: Vec<f32>,
     /// Mean subtracted from each layer's keys; none where they are stored as they are.
     pub key_centres: Vec<Option<Vec<f32>>>,
@@ -93,9 +94,10 @@ impl Loaded {
         config.check_weights(&store, path)?;
         let (tokenizer, template) = read_text(&store)?;
         tokenizer.check_embedding_rows(config.vocab_size as usize)?;
-        let rope_freqs = match store.tensor("rope_freqs") {
-            Some(view) => read_vector(&view, path)?,
-            None => Vec::new(),
+        let rope_freqs = match (&config.long_rope, store.tensor("rope_freqs")) {
+            (Some(long), _) => long.short.clone(),
+            (None, Some(view)) => read_vector(&view, path)?,
+            (None, None) => Vec::new(),
         };
         config.check_rope(&rope_freqs, path)?;
         let key_centres = key_centre::of_layers(&store, &config, (kv, &rope_freqs), path)?;

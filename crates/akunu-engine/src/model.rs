@@ -65,7 +65,7 @@ impl Model {
     /// Keeps pages of keys and values, and states, in a folder too, and looks for them there: a prompt that another process has
     /// read, or this one before it was closed, need not be read again. Several processes may share a folder.
     pub fn use_cache(&self, options: &CacheOptions) {
-        let cache = Cache::open(options, self.loaded.fingerprint, self.loaded.kv);
+        let cache = Cache::open(options, self.fingerprint(), self.loaded.kv);
         self.runtime().set_cache(cache);
     }
 
@@ -156,9 +156,11 @@ impl Model {
         self.runtime().decode_program(sequences, sampling.choice())
     }
 
-    /// A hash that identifies this model.
-    pub(crate) fn fingerprint(&self) -> &[u8; 32] {
-        &self.loaded.fingerprint
+    /// A hash that identifies this model, and how its heads turn.
+    pub(crate) fn fingerprint(&self) -> [u8; 32] {
+        let mut fingerprint = self.loaded.fingerprint;
+        fingerprint[0] ^= u8::from(self.runtime().turns_long());
+        fingerprint
     }
 
     /// What its file holds.

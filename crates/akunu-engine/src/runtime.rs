@@ -13,6 +13,7 @@ mod chaining;
 mod host;
 mod kept_states;
 mod kind;
+mod long_rope;
 mod memory;
 mod noted;
 mod observe;

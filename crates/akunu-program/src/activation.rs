@@ -1,5 +1,16 @@
 //! Activation functions.
 
+/// The function of single elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ActivationFunction {
+    /// GELU by the error function, exactly.
+    GeluErf,
+    /// GELU by its tanh form.
+    Gelu,
+    /// `max(x, 0)²`.
+    ReluSquared,
+}
+
 /// The function of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GateFunction {
@@ -13,6 +24,4 @@ pub enum GateFunction {
     SwigluOai,
     /// `sigmoid(x)`: the gate of attention.
     Sigmoid,
-    /// `max(x, 0)`. With the same vector on both sides it gives `relu(x)²`.
-    Relu,
 }

@@ -20,7 +20,7 @@ mod position;
 mod program;
 mod step;
 
-pub use activation::GateFunction;
+pub use activation::{ActivationFunction, GateFunction};
 pub use attention::{DistanceBias, HeadNorms, Heads, LayerCache, RowKeys};
 pub use buffer::{Buffer, SharedBytes, SharedMemory, Slice};
 pub use bytes::AlignedBytes;

@@ -16,12 +16,12 @@
 //! |---|---|---|---|---|---|
 //! | Llama and its like | `Norm`, `AddNorm` | `RopeStore` | `Attend` | `Product`, `Gate` | `Gather`, logits |
 //! | Qwen 3 MoE and its like | `Norm` | `RopeStore` | `Attend` | `Route`, `ExpertGate`, `ExpertDown`, `Weigh` | `Gather`, logits |
-//! | BERT | `LayerNorm` | `AddLearned`, by position and by kind | `AttendRows` | `Product`, `Gelu` | `Mean` or `Gather` |
-//! | MPNet | `LayerNorm` | `AddLearned` | `AttendRows` with a `DistanceBias` | `Product`, `Gelu` | `Mean` |
+//! | BERT | `LayerNorm` | `AddLearned`, by position and by kind | `AttendRows` | `Product`, `Activate` | `Mean` or `Gather` |
+//! | MPNet | `LayerNorm` | `AddLearned` | `AttendRows` with a `DistanceBias` | `Product`, `Activate` | `Mean` |
 //! | nomic-bert | `LayerNorm` | `Rope` | `AttendRows` | `Product`, `Gate` | `Mean` |
 //! | ModernBERT | `LayerNorm` | `Rope` | `AttendRows`, of all rows or those nearby | `Product`, `Gate` | `Mean` or `Gather` |
-//! | Whisper's encoder | `LayerNorm` | `AddLearned` | `AttendRows` | `Convolve`, `Product`, `Gelu` | `Product`, `Halves`: keys and values |
-//! | Whisper's decoder | `LayerNorm` | `AddLearned` | `Attend`; `AttendRows` across | `Product`, `Gelu` | `Gather`, logits, `SpeechRules` |
+//! | Whisper's encoder | `LayerNorm` | `AddLearned` | `AttendRows` | `Convolve`, `Product`, `Activate` | `Product`, `Halves`: keys and values |
+//! | Whisper's decoder | `LayerNorm` | `AddLearned` | `Attend`; `AttendRows` across | `Product`, `Activate` | `Gather`, logits, `SpeechRules` |
 //!
 //! Every product may have a bias. A decoder without RoPE stores its keys by [`Op::RopeStore`] with divisors that are
 //! infinite: a turn by no angle leaves every number as it is.
@@ -36,8 +36,8 @@ mod product;
 mod state;
 mod texts;
 
-pub use self::cache::{Attend, RopeStore, Shift};
-pub use self::elementwise::{Gate, Gelu, Halves};
+pub use self::cache::{Attend, RopeStore, ScaleQueries, Shift};
+pub use self::elementwise::{Activate, Gate, Halves};
 pub use self::experts::{
     ExpertDown, ExpertGate, ExpertMatrix, Gating, Route, Routing, Weigh, Weights,
 };
@@ -65,7 +65,7 @@ pub enum Op {
     Product(Product),
     ScaleRows(ScaleRows),
     Gate(Gate),
-    Gelu(Gelu),
+    Activate(Activate),
     Halves(Halves),
     Convolve(Convolve),
     Route(Route),
@@ -79,6 +79,7 @@ pub enum Op {
     SplitHeads(SplitHeads),
     Rope(Rope),
     RopeStore(RopeStore),
+    ScaleQueries(ScaleQueries),
     Attend(Attend),
     AttendRows(AttendRows),
     Mean(Mean),

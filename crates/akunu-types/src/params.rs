@@ -27,7 +27,7 @@ pub use experts::{ExpertParams, RouteParams, WeighParams};
 pub use kv_cache::KVShiftParams;
 pub use matmul::{DecodeGemmParams, GEMMParams, MLXParams, NormGemvParams};
 pub use norm::{LayerNormParams, RMSNormParams};
-pub use rope::{RoPEParams, RopeStoreParams};
+pub use rope::{RoPEParams, RopeStoreParams, ScaleQueriesParams};
 pub use rows::{AdvanceRowsParams, GatherRowsParams, Row, SamplingRule, ScaleRowsParams};
 pub use sampling::{
     ArgmaxParams, ArgmaxPartialParams, DrawParams, GrammarBitmaskParams, PenaltiesParams,
@@ -50,6 +50,7 @@ pub const ALL: &[StructLayout] = &[
     EmbeddingParams::LAYOUT,
     EmbeddingScaleParams::LAYOUT,
     RopeStoreParams::LAYOUT,
+    ScaleQueriesParams::LAYOUT,
     KVShiftParams::LAYOUT,
     PenaltiesParams::LAYOUT,
     MLXParams::LAYOUT,

@@ -30,28 +30,41 @@ fn model(file: &ModelFile) -> Result<Model, ArchError> {
     }))
 }
 
-/// The factors of a model.
+/// The factors of a model, as far as it has them.
 pub(super) struct Factors {
-    embedding: f32,
-    residual: f32,
-    attention: Option<f32>,
-    logits_divisor: Option<f32>,
+    pub embedding: Option<f32>,
+    pub residual: Option<f32>,
+    pub attention: Option<f32>,
+    pub logits_divisor: Option<f32>,
 }
 
 /// Its parts and its factors.
 pub(super) fn parts<'a>(file: &'a ModelFile) -> Result<(Parts<'a>, Factors), ArchError> {
+    parts_with(file, Factors::read(file)?)
+}
+
+/// The parts of a model with these factors.
+pub(super) fn parts_with<'a>(
+    file: &'a ModelFile,
+    factors: Factors,
+) -> Result<(Parts<'a>, Factors), ArchError> {
     let mut parts = Parts::read(file, WindowPattern::None, None)?;
-    let factors = Factors {
-        embedding: factor(file, EMBEDDING, "embedding scale")?.unwrap_or(1.0),
-        residual: factor(file, RESIDUAL, "residual scale")?.unwrap_or(1.0),
-        attention: factor(file, ATTENTION, "attention scale")?,
-        logits_divisor: factor(file, LOGITS, "logit scale")?,
-    };
-    parts.eps /= factors.residual * factors.residual;
+    let residual = factors.residual.unwrap_or(1.0);
+    parts.eps /= residual * residual;
     Ok((parts, factors))
 }
 
 impl Factors {
+    /// The factors that a file says.
+    pub fn read(file: &ModelFile) -> Result<Factors, ArchError> {
+        Ok(Factors {
+            embedding: factor(file, EMBEDDING, "embedding scale")?,
+            residual: factor(file, RESIDUAL, "residual scale")?,
+            attention: factor(file, ATTENTION, "attention scale")?,
+            logits_divisor: factor(file, LOGITS, "logit scale")?,
+        })
+    }
+
     /// Attention with the factor of its scores.
     pub fn attention(&self, parts: &Parts, at: usize) -> Attention {
         let plain = parts.attention(at);
@@ -64,7 +77,7 @@ impl Factors {
     /// A decoder of these layers.
     pub fn decoder(&self, parts: &Parts, layer: impl Fn(usize) -> Layer) -> Model {
         let mut model = parts.decoder(layer);
-        model.embedding.scale = Some(self.embedding / self.residual);
+        model.embedding.scale = Some(self.embedding.unwrap_or(1.0) / self.residual.unwrap_or(1.0));
         if let Output::Logits(logits) = &mut model.output {
             logits.scale = self.logits_divisor.map(|divisor| 1.0 / divisor);
         }

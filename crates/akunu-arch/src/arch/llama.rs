@@ -1,11 +1,11 @@
-//! Llama 2 and 3, Mistral, Mixtral, SmolLM2, TinyLlama and many others.
+//! Llama 2 and 3, Mistral, Ministral 8B, Mixtral, InternLM 3, SmolLM2, TinyLlama and many others.
 
 use super::prelude::*;
 
 /// The plain decoder.
 pub const ARCH: Architecture = Architecture {
     name: "llama",
-    model_types: &["llama", "mistral", "mixtral"],
+    model_types: &["llama", "mistral", "ministral", "mixtral", "internlm3"],
     pairing: Pairing::Interleaved,
     read: Read::Text(model),
 };

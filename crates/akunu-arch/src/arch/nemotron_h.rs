@@ -39,7 +39,10 @@ fn model(file: &ModelFile) -> Result<Model, ArchError> {
                 };
                 Layer::of_mixer(Mixer::Attention(attention), norms)
             }
-            Kind::Ffn => Layer::of_ffn(Ffn::Dense(parts.squared_relu(at)), norms),
+            Kind::Ffn => Layer::of_ffn(
+                Ffn::Dense(parts.dense(at, DenseActivation::ReluSquared)),
+                norms,
+            ),
         }
     }))
 }

@@ -2,7 +2,7 @@
 
 pub(super) use crate::architecture::{Architecture, Read};
 pub(super) use crate::error::ArchError;
-pub(super) use crate::ffn::{Activation, Experts, Ffn, Gating};
+pub(super) use crate::ffn::{Activation, DenseActivation, Experts, Ffn, Gating};
 pub(super) use crate::file::{Key, ModelFile, WindowPattern};
 pub(super) use crate::layer::{Attention, BlockNorms, Layer, LayerNorms, Mixer, Norm, NormKind};
 pub(super) use crate::model::{Distances, Model, Output};

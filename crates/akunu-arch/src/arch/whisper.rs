@@ -135,6 +135,7 @@ impl Parts {
             dim: self.dim,
             vocab_size,
             context_length: n_positions,
+            long_rope: None,
             embedding: Embedding {
                 tokens: tokens.clone(),
                 scale: None,
@@ -168,8 +169,8 @@ impl Parts {
             mixer: Mixer::Attention(self.attention(&format!("{name}.self_attn"))),
             cross: None,
             ffn: Ffn::Dense(Dense {
-                width,
                 activation: DenseActivation::GeluErf,
+                width,
                 up: linear(format!("{name}.fc1"), width, dim).with_bias(),
                 down: linear(format!("{name}.fc2"), dim, width).with_bias(),
             }),
@@ -200,6 +201,7 @@ impl Parts {
             rope: None,
             window: None,
             scale: 1.0 / (head_dim as f32).sqrt(),
+            temperature: None,
             softcap: None,
             sinks: None,
         }

@@ -54,6 +54,7 @@ pub const EPS: Key = Key::new(
     ],
     &[
         "norm_eps",
+        "norm_epsilon",
         "rms_norm_eps",
         "layer_norm_eps",
         "layer_norm_epsilon",

@@ -95,7 +95,13 @@ impl ModelFile<'_> {
                 let types = section.get("layer_types").and_then(Value::as_array);
                 let types = types.into_iter().flatten();
                 let flags = types.map(|kind| kind.as_str() == Some("sliding_attention"));
-                (flags.collect(), self.u32(PERIOD)?)
+                let flags: Vec<bool> = flags.collect();
+                // Beside a list, the period may be letters.
+                let period = match flags.is_empty() {
+                    true => self.u32(PERIOD)?,
+                    false => None,
+                };
+                (flags, period)
             }
         };
         Ok((flags, period.filter(|&period| period > 0)))

@@ -1,16 +1,39 @@
 //! Biases, norms and sinks that attention of some models has.
 
-use super::{Parts, in_layer};
+use super::{Parts, in_layer, linear};
 use crate::layer::{Attention, HeadNorms, RowNorms};
+use crate::linear::Linear;
 use crate::weights::NamedVector;
 
 impl Parts<'_> {
-    /// Attention with RoPE, with biases of q, k and v if the file has them.
+    /// Attention with RoPE, with the biases that the file has.
     pub fn attention_with_biases_found(&self, at: usize) -> Attention {
         let plain = self.attention(at);
-        match self.has(&in_layer(at, "attention.q.bias")) {
-            true => plain.with_qkv_bias(),
-            false => plain,
+        Attention {
+            q: self.biased_if_found(plain.q),
+            k: self.biased_if_found(plain.k),
+            v: self.biased_if_found(plain.v),
+            output: self.biased_if_found(plain.output),
+            ..plain
+        }
+    }
+
+    /// Attention without biases, whose q, k and v are one tensor: for each key head its query heads, itself and its values.
+    pub fn grouped_attention(&self, at: usize) -> Attention {
+        let plain = self.attention(at);
+        let (head_dim, kv_heads) = (plain.head_dim, plain.kv_heads.max(1));
+        let queries = plain.heads / kv_heads * head_dim;
+        let step = queries + 2 * head_dim;
+        let whole = linear(in_layer(at, "attention.qkv"), kv_heads * step, self.dim).weight;
+        let some = |first: u32, len: u32| Linear {
+            weight: whole.runs([first, len, step]),
+            bias: None,
+        };
+        Attention {
+            q: some(0, queries),
+            k: some(queries, head_dim),
+            v: some(queries + head_dim, head_dim),
+            ..plain
         }
     }
 
@@ -73,7 +96,8 @@ impl Parts<'_> {
         }
     }
 
-    fn has(&self, name: &str) -> bool {
+    /// Whether the file has a weight.
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.file.store.tensor(name).is_some()
     }
 }

@@ -22,6 +22,7 @@ impl Parts<'_> {
             dim: self.dim,
             vocab_size: self.vocab_size,
             context_length: self.context_length,
+            long_rope: None,
             embedding,
             layers: (0..self.n_layers).map(layer).collect(),
             norm: None,
@@ -76,12 +77,11 @@ impl Parts<'_> {
 
     /// A feed-forward block without a gate and with all biases.
     pub fn biased_dense(&self, at: usize) -> Dense {
-        let plain = self.gated(at, Activation::Gelu);
+        let plain = self.dense(at, DenseActivation::GeluErf);
         Dense {
-            width: plain.width,
-            activation: DenseActivation::GeluErf,
             up: plain.up.with_bias(),
             down: plain.down.with_bias(),
+            ..plain
         }
     }
 

@@ -21,12 +21,29 @@ impl Parts<'_> {
         }
     }
 
+    /// Norms of the results of the blocks.
+    pub fn output_norms(&self, at: usize) -> LayerNorms {
+        let of = |name: &str| BlockNorms {
+            output: Some(self.norm(in_layer(at, name))),
+            ..BlockNorms::NONE
+        };
+        LayerNorms {
+            mixer: of("post_attention_norm"),
+            ffn: of("post_ffn_norm"),
+        }
+    }
+
     /// Norms of what the blocks read, and of what they give.
     pub fn sandwich_norms(&self, at: usize) -> LayerNorms {
-        let LayerNorms { mut mixer, mut ffn } = self.input_norms(at);
-        mixer.output = Some(self.norm(in_layer(at, "post_attention_norm")));
-        ffn.output = Some(self.norm(in_layer(at, "post_ffn_norm")));
-        LayerNorms { mixer, ffn }
+        let (read, given) = (self.input_norms(at), self.output_norms(at));
+        let both = |read, given: BlockNorms| BlockNorms {
+            output: given.output,
+            ..read
+        };
+        LayerNorms {
+            mixer: both(read.mixer, given.mixer),
+            ffn: both(read.ffn, given.ffn),
+        }
     }
 
     /// The same, where GGUF files name that of the feed-forward block `post_attention_norm`.
@@ -43,6 +60,18 @@ impl Parts<'_> {
         BlockNorms {
             input: Some(self.norm(in_layer(at, "attention_norm"))),
             ..BlockNorms::NONE
+        }
+    }
+
+    /// Norms of the inputs of the blocks, by mean and variance, with biases.
+    pub fn input_layer_norms(&self, at: usize) -> LayerNorms {
+        let of = |name: &str| BlockNorms {
+            input: Some(self.layer_norm_in(at, name).with_bias()),
+            ..BlockNorms::NONE
+        };
+        LayerNorms {
+            mixer: of("attention_norm"),
+            ffn: of("ffn_norm"),
         }
     }
 

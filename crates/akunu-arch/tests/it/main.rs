@@ -2,3 +2,4 @@
 
 mod descriptions;
 mod real_models;
+mod scalings;

@@ -1,6 +1,6 @@
 //! Kernels that treat each element by itself. Parts share the elements in whole cache lines.
 
-use akunu_kernels::kernel::activation::{gate, gelu_erf};
+use akunu_kernels::kernel::activation::{activate, gate};
 use akunu_kernels::kernel::attention::logit_softcap;
 use akunu_kernels::kernel::common::{bias_add, copy, gather_rows};
 use akunu_kernels::kernel::convert::halves;
@@ -30,11 +30,11 @@ pub(crate) trait Activation {
 pub(crate) struct Silu;
 /// The tanh form of GELU.
 pub(crate) struct Gelu;
-/// The exact GELU. As a kernel, `x = gelu(x)`.
+/// The exact GELU.
 pub(crate) struct GeluErf;
+/// `max(x, 0)²`.
+pub(crate) struct ReluSquared;
 
-/// `max(x, 0)`.
-pub(crate) struct Relu;
 /// `sigmoid(x)`.
 pub(crate) struct Sigmoid;
 
@@ -52,13 +52,6 @@ impl Activation for Sigmoid {
     }
 }
 
-impl Activation for Relu {
-    #[inline(always)]
-    fn of<L: Lanes>(x: L) -> L {
-        x.max(L::splat(0.0))
-    }
-}
-
 impl Activation for Gelu {
     #[inline(always)]
     fn of<L: Lanes>(x: L) -> L {
@@ -70,6 +63,16 @@ impl Activation for GeluErf {
     #[inline(always)]
     fn of<L: Lanes>(x: L) -> L {
         simd::gelu_erf(x)
+    }
+}
+
+impl Activation for ReluSquared {
+    #[inline(always)]
+    fn of<L: Lanes>(x: L) -> L {
+        // NaN stays NaN.
+        let zero = L::splat(0.0);
+        let positive = x.if_less(zero, zero, x);
+        positive.mul(positive)
     }
 }
 
@@ -135,11 +138,14 @@ pub(crate) fn gated<L: Lanes, G: Gating>(gate: &[f32], up: &[f32], y: &mut [f32]
     }
 }
 
-impl Body for GeluErf {
+/// `x = act(x)`.
+pub(crate) struct Activate<A>(PhantomData<A>);
+
+impl<A: Activation> Body for Activate<A> {
     #[inline(always)]
     fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let n = call.params::<ElementwiseParams>().count as usize;
-        let gelu_erf::Buffers { x } = call.buffers();
+        let activate::Buffers { x } = call.buffers();
         let range = part.range_in_blocks(n, SHARE);
         // SAFETY: `own`: parts have different ranges; all accesses are within.
         unsafe {
@@ -147,10 +153,10 @@ impl Body for GeluErf {
             let (whole, rest) = (x.len() / L::N * L::N, x.len() % L::N);
             for at in (0..whole).step_by(L::N) {
                 let x = x.as_mut_ptr().add(at);
-                simd::gelu_erf(L::load(x)).store(x);
+                A::of(L::load(x)).store(x);
             }
             let x = x.as_mut_ptr().add(whole);
-            simd::gelu_erf(L::load_part(x, rest)).store_part(x, rest);
+            A::of(L::load_part(x, rest)).store_part(x, rest);
         }
     }
 }

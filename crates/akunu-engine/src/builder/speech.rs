@@ -7,8 +7,8 @@
 
 use akunu_arch::{Convolution, SoundEncoder, Speech};
 use akunu_program::{
-    Buffer, ChoiceMemory, Choose, LearnedBy, Op, Rows, ScoreMemory, Slice, TranscriptTokens,
-    Windows, op,
+    ActivationFunction, Buffer, ChoiceMemory, Choose, LearnedBy, Op, Rows, ScoreMemory, Slice,
+    TranscriptTokens, Windows, op,
 };
 
 use super::{AttentionMemory, Builder, LayerMemory, MixerMemory, Of, SeenKeys};
@@ -119,7 +119,8 @@ impl Builder<'_> {
                 })
             };
         let gelu = |x: Slice, width: u32| {
-            Op::Gelu(op::Gelu {
+            Op::Activate(op::Activate {
+                function: ActivationFunction::GeluErf,
                 rows: Rows::All,
                 x,
                 width,

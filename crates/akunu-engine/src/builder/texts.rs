@@ -1,7 +1,7 @@
 //! From the tokens of texts to vectors or scores.
 
 use akunu_arch::{ClassifierHead, Pooling};
-use akunu_program::{Op, Rows, Slice, op};
+use akunu_program::{ActivationFunction, Op, Rows, Slice, op};
 
 use super::{Builder, Of};
 use crate::weights::Bound;
@@ -53,7 +53,12 @@ impl Builder<'_> {
             Some(ClassifierHead::GeluNorm(pooler, norm)) => {
                 self.products(Of::outputs(v, "pooler"), &[(pooler, hidden)]);
                 let x = hidden;
-                self.ops.push(Op::Gelu(op::Gelu { rows, x, width }));
+                self.ops.push(Op::Activate(op::Activate {
+                    function: ActivationFunction::GeluErf,
+                    rows,
+                    x,
+                    width,
+                }));
                 self.norm((rows, width), norm, hidden, v);
                 v
             }

@@ -37,6 +37,11 @@ impl Shared {
         }
     }
 
+    /// The folder with those of all models.
+    pub fn folder(&self) -> &Path {
+        &self.options.folder
+    }
+
     /// Keeps a sentence, unless there is one already that nobody has read.
     pub fn tell(&self, sentence: String) {
         let mut fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);

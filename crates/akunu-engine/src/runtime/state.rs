@@ -66,6 +66,8 @@ pub(crate) struct Runtime {
     pub(super) is_scored: bool,
     /// Where pages and states are kept beyond this process.
     pub(super) cache: Option<Cache>,
+    /// Whether heads turn by the factors of long-rope for long sessions.
+    pub(super) turns_long: bool,
     pub(super) adapters: AdapterSet,
     /// A bit for each adapter that somebody in this step has.
     pub(super) active_adapters: u64,
@@ -93,6 +95,7 @@ impl Runtime {
             logits_of: None,
             is_scored: false,
             cache: None,
+            turns_long: false,
             adapters: AdapterSet::default(),
             active_adapters: 0,
             memory,

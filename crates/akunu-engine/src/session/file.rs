@@ -77,7 +77,7 @@ impl Header {
                 wanted: VERSION,
             });
         }
-        if bytes[12..44] != *model.fingerprint() {
+        if bytes[12..44] != model.fingerprint() {
             return Err(SavedSessionError::OtherModel);
         }
         if bytes[44..76] != adapters.identity() {
@@ -97,7 +97,7 @@ impl Header {
             return Err(SavedSessionError::OtherFormat { found, wanted });
         }
         let header = Header {
-            fingerprint: *model.fingerprint(),
+            fingerprint: model.fingerprint(),
             adapters: adapters.identity(),
             kv: found,
             n_tokens: word(80),

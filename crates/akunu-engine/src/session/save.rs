@@ -39,13 +39,14 @@ impl Session {
 
     /// A whole file.
     fn file_bytes(&mut self) -> Result<Vec<u8>, SavedSessionError> {
+        let fingerprint = self.model.fingerprint();
         let mut runtime = self.model.runtime();
         let sequence = &mut self.sequence;
         // Pages that cannot be gone on from are not worth keeping.
         let n_cached = runtime.returnable(sequence, sequence.cached);
         let config = self.model.config();
         let header = Header {
-            fingerprint: *self.model.fingerprint(),
+            fingerprint,
             adapters: sequence.adapters().identity(),
             kv: self.model.kv_format(),
             n_tokens: sequence.tokens.len() as u32,

@@ -85,6 +85,7 @@ impl Session {
         check_memory(&model, context, chunk)?;
         let mut runtime = model.runtime();
         runtime.want_rows(chunk)?;
+        runtime.want_positions(context)?;
         runtime.want_slots(context)?;
         runtime.want_pages(context as usize, chunk as usize)?;
         let sequence = runtime.new_sequence();

@@ -10,7 +10,7 @@ use super::copy::{blocks, copy};
 use super::tensor::{check_type, read_vector, view};
 use crate::error::EngineError;
 
-/// A matrix that has every second row of a tensor or some pieces of it, or whose tensor is transposed.
+/// A matrix that has some rows of a tensor here and there, or whose tensor is transposed.
 pub(super) fn matrix(
     view: &WeightView,
     weight: &NamedMatrix,
@@ -36,7 +36,7 @@ pub(super) fn matrix(
         false => {
             let row_bytes = view.dtype.bytes_of(weight.cols as usize).unwrap_or(0);
             match weight.pieces.is_empty() {
-                true => every(bytes, weight.first, weight.step, row_bytes),
+                true => runs(bytes, weight, row_bytes),
                 false => pieces(bytes, &weight.pieces, row_bytes),
             }
         }
@@ -50,11 +50,13 @@ pub(super) fn matrix(
     })
 }
 
-/// Every `step`th piece of `len` bytes, from number `first` on.
-fn every(bytes: &[u8], first: u32, step: u32, len: usize) -> Vec<u8> {
-    let pieces = bytes.chunks_exact(len.max(1));
-    let found = pieces.skip(first as usize).step_by(step as usize);
-    found.flatten().copied().collect()
+/// The rows that count, of as many bytes each.
+fn runs(bytes: &[u8], weight: &NamedMatrix, row_bytes: usize) -> Vec<u8> {
+    let [first, run, step] = [weight.first, weight.run, weight.step].map(|n| n as usize);
+    let rows = (0..weight.rows as usize).map(|row| first + row / run * step + row % run);
+    rows.flat_map(|row| &bytes[row * row_bytes..][..row_bytes])
+        .copied()
+        .collect()
 }
 
 /// Pieces of some rows of `len` bytes, one behind the other.

@@ -7,6 +7,7 @@ mod support;
 mod adapters;
 mod batch;
 mod cached_pages;
+mod contradictions;
 mod cost;
 mod encoders;
 mod experts;
@@ -18,6 +19,7 @@ mod guided;
 mod killed_saves;
 mod kv_format;
 mod loading;
+mod long_rope;
 mod memory_limit;
 #[cfg(target_os = "macos")]
 mod metal;

@@ -60,8 +60,17 @@ pub fn write_gguf(model: &Fixture, folder: &Path) -> PathBuf {
             dims = vec![dims[0] / rows, rows];
         }
         if !weight.gguf_pieces.is_empty() {
-            let parts = weight.gguf_parts();
+            let parts = weight.gguf_pieced();
             tensors.extend(parts.map(|(name, rows, values)| (name, vec![dims[0], rows], values)));
+            continue;
+        }
+        if !weight.gguf_parts.is_empty() {
+            let (values, cols) = (weight.gguf_values(), dims[0] as usize);
+            for part in &weight.gguf_parts {
+                let values = part.values(&values, cols);
+                let dims = vec![dims[0], (values.len() / cols) as u64];
+                tensors.push((&part.gguf, dims, values));
+            }
             continue;
         }
         if let Some(second) = &weight.gguf_half {
@@ -76,6 +85,9 @@ pub fn write_gguf(model: &Fixture, folder: &Path) -> PathBuf {
     if let Some(freqs) = &model.rope_freqs {
         let dims = vec![freqs.len() as u64];
         tensors.push(("rope_freqs.weight", dims, freqs.clone()));
+    }
+    for (name, factors) in &model.rope_factors {
+        tensors.push((name, vec![factors.len() as u64], factors.clone()));
     }
     for (name, dims, _) in &tensors {
         header.tensor(name, dims, DType::F32);

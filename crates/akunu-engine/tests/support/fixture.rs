@@ -18,6 +18,9 @@ pub struct Fixture {
     pub weights: Vec<Weight>,
     /// The weight of that name in a GGUF file.
     pub rope_freqs: Option<Vec<f32>>,
+    /// The weights of long-rope in a GGUF file.
+    #[serde(default)]
+    pub rope_factors: BTreeMap<String, Vec<f32>>,
     #[serde(default)]
     pub tokens: Vec<u32>,
     /// The logits after so many tokens.
@@ -53,6 +56,9 @@ pub struct Weight {
     pub name: String,
     /// Name in GGUF.
     pub gguf: String,
+    /// What GGUF has of it, if it has parts.
+    #[serde(default)]
+    pub gguf_parts: Vec<Part>,
     /// Where GGUF has the second half of the rows of each matrix, if it has halves.
     #[serde(default)]
     pub gguf_half: Option<String>,
@@ -75,6 +81,42 @@ pub struct Weight {
     /// Whether GGUF has `-e^w`.
     #[serde(default)]
     pub minus_exp: bool,
+}
+
+/// Some rows of a matrix, which are a tensor of their own in GGUF.
+#[derive(Clone, Deserialize)]
+pub struct Part {
+    pub gguf: String,
+    first: usize,
+    /// Rows that lie together, and those from there to the next.
+    run: usize,
+    step: usize,
+    interleaved_heads: usize,
+}
+
+impl Part {
+    /// Its rows of the whole matrix.
+    pub fn values(&self, whole: &[f32], cols: usize) -> Vec<f32> {
+        let runs = whole.chunks_exact(self.step * cols);
+        let own = self.first * cols..(self.first + self.run) * cols;
+        let rows: Vec<f32> = runs.flat_map(|run| &run[own.clone()]).copied().collect();
+        interleaved(rows, cols, self.interleaved_heads)
+    }
+}
+
+/// Rows of as many heads, the halves of each of which are interleaved; as they are for 0 heads.
+fn interleaved(values: Vec<f32>, cols: usize, heads: usize) -> Vec<f32> {
+    if heads == 0 {
+        return values;
+    }
+    let n_rows = values.len() / cols;
+    let head = n_rows / heads;
+    let rows = (0..n_rows).flat_map(|row| {
+        let (first, within) = (row / head * head, row % head);
+        let from = first + within % 2 * (head / 2) + within / 2;
+        &values[from * cols..][..cols]
+    });
+    rows.copied().collect()
 }
 
 /// Heads of values, grouped by key head in folders; GGUF has the first of each group, then the second of each, and so on.
@@ -144,7 +186,7 @@ impl Weight {
     }
 
     /// The tensors that GGUF has instead of it, with their rows and values.
-    pub fn gguf_parts(&self) -> impl Iterator<Item = (&str, u64, Vec<f32>)> {
+    pub fn gguf_pieced(&self) -> impl Iterator<Item = (&str, u64, Vec<f32>)> {
         let (values, cols) = (self.values(), self.shape[1] as usize);
         self.gguf_pieces.iter().map(move |(name, pieces)| {
             let piece = |&[first, rows]: &[usize; 2]| &values[first * cols..][..rows * cols];
@@ -171,16 +213,7 @@ impl Weight {
                     .collect(),
             };
         }
-        if self.interleaved_heads == 0 {
-            return values;
-        }
-        let head = self.shape[0] as usize / self.interleaved_heads;
-        let rows = (0..self.shape[0] as usize).flat_map(|row| {
-            let (first, within) = (row / head * head, row % head);
-            let from = first + within % 2 * (head / 2) + within / 2;
-            &values[from * cols..][..cols]
-        });
-        rows.copied().collect()
+        interleaved(values, cols, self.interleaved_heads)
     }
 }
 

@@ -36,7 +36,7 @@ pub fn canonical_from_gguf(name: &str) -> Option<String> {
 }
 
 /// The canonical name of a Hugging Face tensor; `None` when the table does not have it. `sandwich`:
-/// whether the model has a norm before *and* after each block, see [`has_sandwich_norms`].
+/// whether the model has a norm after each block, see [`has_sandwich_norms`].
 pub fn canonical_from_hugging_face(name: &str, sandwich: bool) -> Option<String> {
     translate(without_prefixes(name), |module, pattern| {
         let mut names = module.hugging_face.iter();
@@ -57,10 +57,10 @@ pub fn hugging_face_names(canonical: &str, sandwich: bool) -> Vec<String> {
     })
 }
 
-/// Whether this Hugging Face name only occurs in models with sandwich norms. There,
+/// Whether this Hugging Face name only occurs in models that normalise what their blocks give. There,
 /// `post_attention_layernorm` follows attention; elsewhere it comes before the feed-forward network.
 pub fn has_sandwich_norms(name: &str) -> bool {
-    name.ends_with(".pre_feedforward_layernorm.weight")
+    name.ends_with(".post_feedforward_layernorm.weight")
 }
 
 fn without_prefixes(mut name: &str) -> &str {

@@ -1,7 +1,7 @@
 //! Activation functions, alone and as the gate of a feed-forward.
 
+pub mod activate;
 pub mod gate;
-pub mod gelu_erf;
 
 /// `x * sigmoid(x)`.
 pub fn silu(x: f32) -> f32 {
@@ -29,6 +29,12 @@ pub fn gelu(x: f32) -> f32 {
 pub fn gelu_erf(x: f32) -> f32 {
     let x = f64::from(x);
     (0.5 * x * (1.0 + erf(x * std::f64::consts::FRAC_1_SQRT_2))) as f32
+}
+
+/// `max(x, 0)²`.
+pub fn relu_squared(x: f32) -> f32 {
+    let positive = x.max(0.0);
+    positive * positive
 }
 
 /// The gate of gpt-oss: a SiLU of slope 1.702, and 1 added to what it lets through, both limited to 7.

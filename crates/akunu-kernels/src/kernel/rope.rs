@@ -15,6 +15,7 @@ pub mod head_norm_rope_neox_store;
 )]
 pub mod rope;
 pub mod rope_store;
+pub mod scale_queries;
 
 use akunu_program::Pairing;
 use akunu_types::KvFormat;

@@ -1,11 +1,11 @@
 //! Keys and values: stored, and moved.
 
 use crate::kernel::kv_cache::kv_shift;
-use crate::kernel::rope::{head_norm_rope_neox_store, rope_store};
+use crate::kernel::rope::{head_norm_rope_neox_store, rope_store, scale_queries};
 use std::mem::offset_of;
 
 use akunu_program::{Count, Pairing, Rope, Slice, op};
-use akunu_types::params::{KVShiftParams, RopeStoreParams};
+use akunu_types::params::{KVShiftParams, RopeStoreParams, ScaleQueriesParams};
 
 use super::lowering::Lowering;
 use crate::constant::{Constant, Constants};
@@ -15,6 +15,25 @@ use crate::plan::{KernelCall, RowField};
 use crate::table::KernelId;
 
 impl Lowering<'_> {
+    pub(super) fn scale_queries(&mut self, scale: &op::ScaleQueries) {
+        let params = ScaleQueriesParams {
+            n_heads: scale.n_heads,
+            head_dim: scale.head_dim,
+            turned_dim: scale.turned_dim,
+            turned_factor: scale.turned_factor,
+            temperature: scale.temperature,
+            period: scale.period,
+            ..Default::default()
+        };
+        let field = RowField::new(offset_of!(ScaleQueriesParams, n_rows), Count::Rows);
+        let buffers = scale_queries::Buffers {
+            q: scale.q,
+            rows: self.step().rows.into(),
+        };
+        let key = PipelineKey::plain(KernelId::ScaleQueries);
+        self.push(KernelCall::new(key, &params, buffers, "scale queries").with_rows([field]));
+    }
+
     pub(super) fn rope_store(&mut self, store: &op::RopeStore) {
         let &op::RopeStore {
             q,

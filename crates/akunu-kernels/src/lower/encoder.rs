@@ -1,6 +1,6 @@
 //! What encoders have besides: layer norms, learned positions, attention over rows, convolutions, means.
 
-use crate::kernel::activation::gelu_erf;
+use crate::kernel::activation::activate;
 use crate::kernel::attention::row_attention;
 use crate::kernel::common::{bias_add, mean_rows};
 use crate::kernel::convert::halves;
@@ -10,7 +10,7 @@ use crate::kernel::norm::layernorm;
 use crate::kernel::rope::rope;
 use std::mem::offset_of;
 
-use akunu_program::{Count, LearnedBy, Pairing, RowKeys, op};
+use akunu_program::{ActivationFunction, Count, LearnedBy, Pairing, RowKeys, op};
 use akunu_types::params::{
     ElementwiseParams, GEMMParams, GatherRowsParams, LayerNormParams, MatrixParams, PosEmbedParams,
     RoPEParams, RowAttentionParams,
@@ -57,13 +57,24 @@ impl Lowering<'_> {
         self.push(KernelCall::new(key, &params, buffers, "positions").with_rows([field]));
     }
 
-    pub(super) fn gelu(&mut self, &op::Gelu { rows, x, width }: &op::Gelu) {
+    pub(super) fn activate(&mut self, activate: &op::Activate) {
+        let &op::Activate {
+            function,
+            rows,
+            x,
+            width,
+        } = activate;
+        let kernel = match function {
+            ActivationFunction::GeluErf => KernelId::GeluErf,
+            ActivationFunction::Gelu => KernelId::Gelu,
+            ActivationFunction::ReluSquared => KernelId::ReluSquared,
+        };
         let count = offset_of!(ElementwiseParams, count);
         let field = RowField::times(count, rows.count(), width);
         let params = ElementwiseParams::default();
-        let key = PipelineKey::plain(KernelId::GeluErf);
+        let key = PipelineKey::plain(kernel);
         self.push(
-            KernelCall::new(key, &params, gelu_erf::Buffers { x }, "activation").with_rows([field]),
+            KernelCall::new(key, &params, activate::Buffers { x }, "activation").with_rows([field]),
         );
     }
 

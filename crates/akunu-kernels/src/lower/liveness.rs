@@ -37,6 +37,7 @@ fn may_read(op: &Op, slice: Slice) -> bool {
         Op::Product(product) => product.x == slice,
         Op::Gate(gate) => [gate.gate, gate.up].contains(&slice),
         Op::RopeStore(store) => [store.q, store.k, store.v].contains(&slice),
+        Op::ScaleQueries(scale) => scale.q == slice,
         Op::Attend(attend) => attend.q == slice,
         Op::Gather(gather) => gather.from == slice,
         Op::Softcap(softcap) => softcap.x == slice,

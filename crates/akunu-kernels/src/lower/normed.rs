@@ -176,10 +176,7 @@ fn gate_of(products: &[Normed], op: Option<&Op>) -> Option<(u32, Slice)> {
     let constant = match gate.activation {
         GateFunction::Silu => norm_gemv::SILU,
         GateFunction::Gelu => norm_gemv::GELU,
-        GateFunction::GeluErf
-        | GateFunction::Relu
-        | GateFunction::Sigmoid
-        | GateFunction::SwigluOai => return None,
+        GateFunction::GeluErf | GateFunction::Sigmoid | GateFunction::SwigluOai => return None,
     };
     Some((constant, gate.to))
 }

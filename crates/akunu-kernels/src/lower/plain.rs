@@ -27,10 +27,7 @@ impl Rules for PlainRules {
         let kernel = match gate.activation {
             GateFunction::Silu => KernelId::GemvSilu(dtype),
             GateFunction::Gelu => KernelId::GemvGelu(dtype),
-            GateFunction::GeluErf
-            | GateFunction::Relu
-            | GateFunction::Sigmoid
-            | GateFunction::SwigluOai => return None,
+            GateFunction::GeluErf | GateFunction::Sigmoid | GateFunction::SwigluOai => return None,
         };
         let buffers = gemv_gated::Buffers {
             gate: gate.gate,

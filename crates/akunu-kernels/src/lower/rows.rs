@@ -57,7 +57,6 @@ impl Lowering<'_> {
             GateFunction::Silu => KernelId::SiluGate,
             GateFunction::Gelu => KernelId::GeluGate,
             GateFunction::GeluErf => KernelId::GeluErfGate,
-            GateFunction::Relu => KernelId::ReluGate,
             GateFunction::Sigmoid => KernelId::SigmoidGate,
             GateFunction::SwigluOai => KernelId::SwigluOaiGate,
         };

@@ -12,10 +12,10 @@ use akunu_kernels::lower;
 use akunu_kernels::table::weight_formats;
 use akunu_kernels::{ChipConfig, KernelId};
 use akunu_program::{
-    Buffer, ChoiceMemory, Choose, Counts, DistanceBias, ExpertMatrix, GateFunction, Gating,
-    HeadNorms, Heads, LayerCache, LearnedBy, Masks, Matrix, MlxLayout, Op, PageMap, Pairing,
-    Program, Rope, Routing, RowKeys, Rows, ScoreMemory, Slice, StepMemory, Storage,
-    TranscriptTokens, Weights, Windows, op,
+    ActivationFunction, Buffer, ChoiceMemory, Choose, Counts, DistanceBias, ExpertMatrix,
+    GateFunction, Gating, HeadNorms, Heads, LayerCache, LearnedBy, Masks, Matrix, MlxLayout, Op,
+    PageMap, Pairing, Program, Rope, Routing, RowKeys, Rows, ScoreMemory, Slice, StepMemory,
+    Storage, TranscriptTokens, Weights, Windows, op,
 };
 use akunu_types::{DType, KvFormat};
 
@@ -274,6 +274,14 @@ fn of_encoders() -> Vec<Op> {
         table: at(13),
         reach: 8,
     };
+    let activate = |function| {
+        Op::Activate(op::Activate {
+            function,
+            rows: Rows::All,
+            x,
+            width: DIM,
+        })
+    };
     vec![
         Op::AddNorm(op::AddNorm {
             x,
@@ -298,11 +306,9 @@ fn of_encoders() -> Vec<Op> {
             x,
             dim: DIM,
         }),
-        Op::Gelu(op::Gelu {
-            rows: Rows::All,
-            x,
-            width: DIM,
-        }),
+        activate(ActivationFunction::GeluErf),
+        activate(ActivationFunction::Gelu),
+        activate(ActivationFunction::ReluSquared),
         Op::Halves(op::Halves {
             rows: Rows::All,
             x,
@@ -332,6 +338,15 @@ fn of_encoders() -> Vec<Op> {
             x,
             width: DIM,
             factors: at(12),
+        }),
+        Op::ScaleQueries(op::ScaleQueries {
+            q: x,
+            n_heads: 2,
+            head_dim: 64,
+            turned_dim: 48,
+            turned_factor: 1.4,
+            temperature: 0.1,
+            period: 64,
         }),
     ]
 }

@@ -25,6 +25,26 @@ pub struct RopeStore {
     pub cache: LayerCache,
 }
 
+/// Multiplies queries by `1 + temperature * ln(1 + position / period)`, where the division is that of whole numbers, and the elements of
+/// a head that turn by a factor besides.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScaleQueries {
+    /// Queries, (rows, n_heads, head_dim).
+    pub q: Slice,
+    /// Query heads.
+    pub n_heads: u32,
+    /// Elements of a head.
+    pub head_dim: u32,
+    /// Those of them that turn, from the first on.
+    pub turned_dim: u32,
+    /// The factor of elements that turn.
+    pub turned_factor: f32,
+    /// How much the factor grows with the position; 0: not at all.
+    pub temperature: f32,
+    /// Positions with the same factor, at least 1.
+    pub period: u32,
+}
+
 /// Attention of each row over the slots that it sees.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Attend {

@@ -1,6 +1,6 @@
 //! What changes each number by itself.
 
-use crate::activation::GateFunction;
+use crate::activation::{ActivationFunction, GateFunction};
 use crate::buffer::Slice;
 use crate::step::Rows;
 
@@ -19,9 +19,11 @@ pub struct Gate {
     pub width: u32,
 }
 
-/// `x = gelu(x)`, exactly (by the error function).
+/// `x = function(x)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Gelu {
+pub struct Activate {
+    /// The function.
+    pub function: ActivationFunction,
     /// Which rows.
     pub rows: Rows,
     /// (rows, width).

@@ -67,3 +67,28 @@ shared_struct! {
         60 => _pad2: u32,
     }
 }
+
+shared_struct! {
+    /// Multiplies queries by factors of their positions and of the elements that turn.
+    ///
+    /// q is (n_rows, n_heads, head_dim). With `t = 1 + temperature * ln(1 + position / period)`, where the division is that of whole
+    /// numbers, elements from the first on that turn are multiplied by `t * turned_factor`, the others by `t`.
+    pub struct ScaleQueriesParams = "ScaleQueriesParams", size = 32 {
+        /// Number of rows.
+        0 => n_rows: u32,
+        /// Number of query heads.
+        4 => n_heads: u32,
+        /// Elements of a head.
+        8 => head_dim: u32,
+        /// Elements of a head that turn.
+        12 => turned_dim: u32,
+        /// The factor of those that turn.
+        16 => turned_factor: f32,
+        /// How much the factor grows with the position.
+        20 => temperature: f32,
+        /// Positions with the same factor, at least 1.
+        24 => period: u32,
+        /// Unused, zero.
+        28 => _pad0: u32,
+    }
+}

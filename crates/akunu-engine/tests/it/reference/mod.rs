@@ -208,6 +208,126 @@ fn cohere2moe() {
     agrees("cohere2moe");
 }
 
+/// One matrix of queries, keys and values, another of gate and up, a window in every layer.
+#[test]
+fn phi3() {
+    agrees("phi3");
+}
+
+/// Long-rope in a session that is longer than the original context.
+#[test]
+fn phi3_long() {
+    agrees("phi3-long");
+}
+
+/// Long-rope in a session that is not, of heads of which three quarters turn.
+#[test]
+fn phi4_mini() {
+    agrees("phi4-mini");
+}
+
+/// YaRN with two scales, a temperature of attention.
+#[test]
+fn mistral3() {
+    agrees("mistral3");
+}
+
+/// Norms of the results of the blocks instead of their inputs, and of all queries and all keys of a token.
+#[test]
+fn olmo2() {
+    agrees("olmo2");
+}
+
+/// The same with YaRN in the layers without a window.
+#[test]
+fn olmo3() {
+    agrees("olmo3");
+}
+
+/// No gates, the squared ReLU.
+#[test]
+fn arcee() {
+    agrees("arcee");
+}
+
+/// The same with norms of 1 + w by mean and variance, of heads of which half turns.
+#[test]
+fn nemotron() {
+    agrees("nemotron");
+}
+
+/// No gates, GELU by the tanh form, biases everywhere.
+#[test]
+fn starcoder2() {
+    agrees("starcoder2");
+}
+
+/// Norms by mean and variance with biases, biases of q, k and v, a quarter of a head turns.
+#[test]
+fn stablelm() {
+    agrees("stablelm");
+}
+
+/// Both blocks read the same norm.
+#[test]
+fn stablelm_parallel() {
+    agrees("stablelm-parallel");
+}
+
+/// Both blocks read the same norm, RoPE in every layer, a factor of the logits.
+#[test]
+fn command_r() {
+    agrees("command-r");
+}
+
+/// Granite's factors under other names.
+#[test]
+fn minicpm() {
+    agrees("minicpm");
+}
+
+/// In folders, the heads of a key head lie together in one matrix.
+#[test]
+fn internlm2() {
+    agrees("internlm2");
+}
+
+/// Norms of the results of the blocks, norms of heads, RoPE only where there is a window.
+#[test]
+fn exaone4() {
+    agrees("exaone4");
+}
+
+/// RoPE everywhere in a model without windows.
+#[test]
+fn exaone4_without_windows() {
+    agrees("exaone4-full");
+}
+
+/// Biases of q, k and v; the norm before the feed-forward block is called otherwise in GGUF.
+#[test]
+fn seed_oss() {
+    agrees("seed_oss");
+}
+
+/// Interleaved rows in both containers.
+#[test]
+fn ernie4_5() {
+    agrees("ernie4_5");
+}
+
+/// Half of a head turns, by pairs of neighbours in both containers; biases; gate and up in one matrix.
+#[test]
+fn chatglm() {
+    agrees("chatglm");
+}
+
+/// The same with norms around both blocks.
+#[test]
+fn glm4() {
+    agrees("glm4");
+}
+
 /// Norms of all queries and all keys of a token.
 #[test]
 fn olmoe() {

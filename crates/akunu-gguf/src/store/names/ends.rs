@@ -11,6 +11,7 @@ pub(super) const MODULES: &[Module] = &[
         &[
             Always("embed_tokens"),
             Always("embeddings"),
+            Always("tok_embeddings"),
             Always("word_embeddings"),
             Always("embeddings.word_embeddings"),
             Always("embeddings.tok_embeddings"),
@@ -53,8 +54,12 @@ pub(super) const MODULES: &[Module] = &[
         "output_norm",
         &[Always("norm"), Always("final_norm"), Always("norm_f")],
     ),
-    module("output", "output", &[Always("lm_head")]),
+    module("output", "output", &[Always("lm_head"), Always("output")]),
 ];
 
 /// Names whose suffix differs in some container, or is missing there.
-pub(super) const WHOLE: &[Module] = &[module("rope_freqs", "rope_freqs.weight", &[])];
+pub(super) const WHOLE: &[Module] = &[
+    module("rope_freqs", "rope_freqs.weight", &[]),
+    module("rope_factors_short", "rope_factors_short.weight", &[]),
+    module("rope_factors_long", "rope_factors_long.weight", &[]),
+];

@@ -20,6 +20,8 @@ pub(super) const MODULES: &[Module] = &[
         &[
             Always("layers.{}.mlp.up_proj"),
             Always("layers.{}.mixer.up_proj"),
+            Always("layers.{}.mlp.gate_up_proj"),
+            Always("layers.{}.mlp.c_fc"),
             Always("layers.{}.feed_forward.w3"),
             Always("encoder.layer.{}.intermediate.dense"),
             Always("encoder.layers.{}.mlp.fc11"),
@@ -32,6 +34,7 @@ pub(super) const MODULES: &[Module] = &[
         &[
             Always("layers.{}.mlp.down_proj"),
             Always("layers.{}.mixer.down_proj"),
+            Always("layers.{}.mlp.c_proj"),
             Always("layers.{}.feed_forward.w2"),
             Always("encoder.layer.{}.output.dense"),
             Always("encoder.layers.{}.mlp.fc2"),

@@ -13,12 +13,16 @@ pub(super) const MODULES: &[Module] = &[
             Always("layers.{}.operator_norm"),
             Always("layers.{}.attn_norm"),
             Always("layers.{}.norm"),
+            Always("layers.{}.attention_norm"),
         ],
     ),
     module(
         "layers.{}.post_attention_norm",
         "blk.{}.post_attention_norm",
-        &[Sandwich("layers.{}.post_attention_layernorm")],
+        &[
+            Sandwich("layers.{}.post_attention_layernorm"),
+            Always("layers.{}.post_self_attn_layernorm"),
+        ],
     ),
     module(
         "layers.{}.attention_output_norm",
@@ -42,7 +46,10 @@ pub(super) const MODULES: &[Module] = &[
     module(
         "layers.{}.post_ffn_norm",
         "blk.{}.post_ffw_norm",
-        &[Always("layers.{}.post_feedforward_layernorm")],
+        &[
+            Always("layers.{}.post_feedforward_layernorm"),
+            Always("layers.{}.post_mlp_layernorm"),
+        ],
     ),
     module(
         "layers.{}.layer_output_norm",

@@ -4,8 +4,6 @@
 //!
 //! `sigmoid_gate_f32`: `y[i] = sigmoid(gate[i]) * up[i]`.
 //!
-//! `relu_gate_f32`: `y[i] = max(gate[i], 0) * up[i]`.
-//!
 //! One thread for four elements.
 
 use akunu_types::params::ElementwiseParams;
@@ -37,9 +35,6 @@ pub const SWIGLU_OAI: KernelRow = row("swiglu_oai_gate_f32", |t| twin(t, swiglu_
 pub const SIGMOID: KernelRow = row("sigmoid_gate_f32", |t| {
     twin(t, |gate, up| sigmoid(gate) * up)
 });
-
-/// The row of `relu_gate_f32`; with `gate` as `up`, the squared ReLU of Nemotron-H.
-pub const RELU: KernelRow = row("relu_gate_f32", |t| twin(t, |gate, up| gate.max(0.0) * up));
 
 buffers! {
     pub struct Buffers, Slices(p: ElementwiseParams at 3) {

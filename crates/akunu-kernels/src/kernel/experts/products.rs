@@ -129,7 +129,6 @@ pub fn gate_code(gate: GateFunction) -> u32 {
         GateFunction::GeluErf => 2,
         GateFunction::SwigluOai => 3,
         GateFunction::Sigmoid => 4,
-        GateFunction::Relu => 5,
     }
 }
 

@@ -109,10 +109,7 @@ impl Halving {
                     kernel: match activation {
                         GateFunction::Silu => KernelId::SiluHalfRows,
                         GateFunction::Gelu => KernelId::GeluHalfRows,
-                        GateFunction::GeluErf
-                        | GateFunction::Relu
-                        | GateFunction::Sigmoid
-                        | GateFunction::SwigluOai => {
+                        GateFunction::GeluErf | GateFunction::Sigmoid | GateFunction::SwigluOai => {
                             return None;
                         }
                     },
