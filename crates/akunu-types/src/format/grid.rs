@@ -61,7 +61,7 @@ fn codes<const N: usize>(bits: usize, point: impl Fn(usize) -> (u16, u8)) -> [u8
         let (levels, signs) = point(at);
         for (i, code) in codes.iter_mut().enumerate() {
             let level = (levels >> (bits * i)) as u8 & ((1 << bits) - 1);
-            *code = level | (signs >> i & 1) * NEGATIVE;
+            *code = level + (signs >> i & 1) * NEGATIVE;
         }
     }
     codes
