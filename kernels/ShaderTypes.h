@@ -1077,6 +1077,51 @@ struct block_q6_k {
 };
 static_assert(sizeof(block_q6_k) == 210, "block_q6_k is 210 bytes");
 
+// 2 bits, 8 groups of 32: `d * (1 + 2 * scale) * number / 8`, with points of eight magnitudes from a grid of 256.
+struct block_iq2_xxs {
+    // Scale of the scales.
+    half d;
+    // Four numbers for each group: in two of them four places in the grid, a byte each; in the others, the low half first, 7 bits
+    // for the signs of each eight values, of which an even number are negative, and 4 for the scale.
+    uint16_t qs[32];
+};
+static_assert(sizeof(block_iq2_xxs) == 66, "block_iq2_xxs is 66 bytes");
+
+// 2 bits, 16 groups of 16: `d * (1 + 2 * scale) * number / 8`, with points of eight magnitudes from a grid of 512.
+struct block_iq2_xs {
+    // Scale of the scales.
+    half d;
+    // For each eight values 9 bits for the place in the grid, and 7 for the signs, of which an even number are negative.
+    uint16_t qs[32];
+    // Scales: that of an even group in the low nibble.
+    uint8_t scales[8];
+};
+static_assert(sizeof(block_iq2_xs) == 74, "block_iq2_xs is 74 bytes");
+
+// 3 bits, 8 groups of 32: `d * (1 + 2 * scale) * number / 4`, with points of four magnitudes from a grid of 256.
+struct block_iq3_xxs {
+    // Scale of the scales.
+    half d;
+    // Places in the grid, 8 for each group.
+    uint8_t qs[64];
+    // 32 bits for each group, the low half first: 7 for the signs of each eight values, of which an even number are
+    // negative, and 4 for the scale.
+    uint16_t signs_and_scale[16];
+};
+static_assert(sizeof(block_iq3_xxs) == 98, "block_iq3_xxs is 98 bytes");
+
+// 1.5 bits, 8 groups of 32: `d * (1 + 2 * scale) * (number ± 1/8)`, with points of eight numbers from a grid of 2048.
+struct block_iq1_s {
+    // Scale of the scales.
+    half d;
+    // The low 8 bits of the places in the grid, one for each eight values.
+    uint8_t qs[32];
+    // For each group the high 3 bits of its four places, then 3 bits for the scale, then one that is set where the eighth is
+    // subtracted.
+    uint16_t qh[8];
+};
+static_assert(sizeof(block_iq1_s) == 50, "block_iq1_s is 50 bytes");
+
 // 4 bits: `d * numbers[nibble]`, with a table of 16 numbers. Nibbles as in q4_0.
 struct block_iq4_nl {
     // Scale.
@@ -1085,6 +1130,36 @@ struct block_iq4_nl {
     uint8_t qs[16];
 };
 static_assert(sizeof(block_iq4_nl) == 18, "block_iq4_nl is 18 bytes");
+
+// 3 bits, 8 groups of 32: `d * (1 + 2 * scale) * number`, with points of four magnitudes from a grid of 512.
+struct block_iq3_s {
+    // Scale of the scales.
+    half d;
+    // The low 8 bits of the places in the grid, 8 for each group.
+    uint8_t qs[64];
+    // The ninth bits, a byte for each group.
+    uint8_t qh[8];
+    // Signs, a bit for each value.
+    uint8_t signs[32];
+    // Scales: that of an even group in the low nibble.
+    uint8_t scales[4];
+};
+static_assert(sizeof(block_iq3_s) == 110, "block_iq3_s is 110 bytes");
+
+// 2 bits, 16 groups of 16: `d * (1 + 2 * scale) * number / 8`, with points of eight magnitudes from a grid of 1024.
+struct block_iq2_s {
+    // Scale of the scales.
+    half d;
+    // The low 8 bits of the places in the grid, one for each eight values.
+    uint8_t qs[32];
+    // Signs, a bit for each value.
+    uint8_t signs[32];
+    // The high two bits of the places, a byte for each 32 values.
+    uint8_t qh[8];
+    // Scales: that of an even group in the low nibble.
+    uint8_t scales[8];
+};
+static_assert(sizeof(block_iq2_s) == 82, "block_iq2_s is 82 bytes");
 
 // 4 bits, 8 groups of 32: `d * (scale - 32) * numbers[nibble]`, with the table of iq4_nl. Nibbles of a group as in q4_0.
 struct block_iq4_xs {
@@ -1098,6 +1173,18 @@ struct block_iq4_xs {
     uint8_t qs[128];
 };
 static_assert(sizeof(block_iq4_xs) == 136, "block_iq4_xs is 136 bytes");
+
+// 1.75 bits, 16 groups of 16: `d * (1 + 2 * scale) * (number ± 1/8)`, with points of eight numbers from a grid of 2048.
+struct block_iq1_m {
+    // The low 8 bits of the places in the grid, one for each eight values.
+    uint8_t qs[32];
+    // A nibble for each eight values, low ones first: the high 3 bits of the place, and one that is set where the eighth is
+    // subtracted.
+    uint8_t qh[16];
+    // Four groups each: 3 bits for the scale of each, and in the highest four bits a quarter of `d`.
+    uint16_t scales[4];
+};
+static_assert(sizeof(block_iq1_m) == 56, "block_iq1_m is 56 bytes");
 
 // 4 bits: `scale / 2 * numbers[nibble]`, with a table of 16 numbers. Nibbles as in q4_0.
 struct block_mxfp4 {
@@ -1493,19 +1580,57 @@ static_assert(offsetof(block_q6_k, ql) == 0, "block_q6_k.ql is at 0");
 static_assert(offsetof(block_q6_k, qh) == 128, "block_q6_k.qh is at 128");
 static_assert(offsetof(block_q6_k, scales) == 192, "block_q6_k.scales is at 192");
 static_assert(offsetof(block_q6_k, d) == 208, "block_q6_k.d is at 208");
+static_assert(offsetof(block_iq2_xxs, d) == 0, "block_iq2_xxs.d is at 0");
+static_assert(offsetof(block_iq2_xxs, qs) == 2, "block_iq2_xxs.qs is at 2");
+static_assert(offsetof(block_iq2_xs, d) == 0, "block_iq2_xs.d is at 0");
+static_assert(offsetof(block_iq2_xs, qs) == 2, "block_iq2_xs.qs is at 2");
+static_assert(offsetof(block_iq2_xs, scales) == 66, "block_iq2_xs.scales is at 66");
+static_assert(offsetof(block_iq3_xxs, d) == 0, "block_iq3_xxs.d is at 0");
+static_assert(offsetof(block_iq3_xxs, qs) == 2, "block_iq3_xxs.qs is at 2");
+static_assert(offsetof(block_iq3_xxs, signs_and_scale) == 66, "block_iq3_xxs.signs_and_scale is at 66");
+static_assert(offsetof(block_iq1_s, d) == 0, "block_iq1_s.d is at 0");
+static_assert(offsetof(block_iq1_s, qs) == 2, "block_iq1_s.qs is at 2");
+static_assert(offsetof(block_iq1_s, qh) == 34, "block_iq1_s.qh is at 34");
 static_assert(offsetof(block_iq4_nl, d) == 0, "block_iq4_nl.d is at 0");
 static_assert(offsetof(block_iq4_nl, qs) == 2, "block_iq4_nl.qs is at 2");
+static_assert(offsetof(block_iq3_s, d) == 0, "block_iq3_s.d is at 0");
+static_assert(offsetof(block_iq3_s, qs) == 2, "block_iq3_s.qs is at 2");
+static_assert(offsetof(block_iq3_s, qh) == 66, "block_iq3_s.qh is at 66");
+static_assert(offsetof(block_iq3_s, signs) == 74, "block_iq3_s.signs is at 74");
+static_assert(offsetof(block_iq3_s, scales) == 106, "block_iq3_s.scales is at 106");
+static_assert(offsetof(block_iq2_s, d) == 0, "block_iq2_s.d is at 0");
+static_assert(offsetof(block_iq2_s, qs) == 2, "block_iq2_s.qs is at 2");
+static_assert(offsetof(block_iq2_s, signs) == 34, "block_iq2_s.signs is at 34");
+static_assert(offsetof(block_iq2_s, qh) == 66, "block_iq2_s.qh is at 66");
+static_assert(offsetof(block_iq2_s, scales) == 74, "block_iq2_s.scales is at 74");
 static_assert(offsetof(block_iq4_xs, d) == 0, "block_iq4_xs.d is at 0");
 static_assert(offsetof(block_iq4_xs, scales_h) == 2, "block_iq4_xs.scales_h is at 2");
 static_assert(offsetof(block_iq4_xs, scales_l) == 4, "block_iq4_xs.scales_l is at 4");
 static_assert(offsetof(block_iq4_xs, qs) == 8, "block_iq4_xs.qs is at 8");
+static_assert(offsetof(block_iq1_m, qs) == 0, "block_iq1_m.qs is at 0");
+static_assert(offsetof(block_iq1_m, qh) == 32, "block_iq1_m.qh is at 32");
+static_assert(offsetof(block_iq1_m, scales) == 48, "block_iq1_m.scales is at 48");
 static_assert(offsetof(block_mxfp4, e) == 0, "block_mxfp4.e is at 0");
 static_assert(offsetof(block_mxfp4, qs) == 1, "block_mxfp4.qs is at 1");
 #else
+// The numbers of the codes of iq2_xxs.
+constant constexpr int8_t IQ2_XXS_NUMBERS[16] = { 8, 25, 43, 0, 0, 0, 0, 0, -8, -25, -43, 0, 0, 0, 0, 0 };
+// The numbers of the codes of iq2_xs.
+constant constexpr int8_t IQ2_XS_NUMBERS[16] = { 8, 25, 43, 0, 0, 0, 0, 0, -8, -25, -43, 0, 0, 0, 0, 0 };
+// The numbers of the codes of iq3_xxs.
+constant constexpr int8_t IQ3_XXS_NUMBERS[16] = { 4, 12, 20, 28, 36, 44, 52, 62, -4, -12, -20, -28, -36, -44, -52, -62 };
+// The numbers of the codes of iq1_s.
+constant constexpr int8_t IQ1_S_NUMBERS[16] = { -7, 1, 9, 0, 0, 0, 0, 0, -9, -1, 7, 0, 0, 0, 0, 0 };
 // The numbers of the codes of iq4_nl.
 constant constexpr int8_t IQ4_NL_NUMBERS[16] = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 };
+// The numbers of the codes of iq3_s.
+constant constexpr int8_t IQ3_S_NUMBERS[16] = { 1, 3, 5, 7, 9, 11, 13, 15, -1, -3, -5, -7, -9, -11, -13, -15 };
+// The numbers of the codes of iq2_s.
+constant constexpr int8_t IQ2_S_NUMBERS[16] = { 8, 25, 43, 0, 0, 0, 0, 0, -8, -25, -43, 0, 0, 0, 0, 0 };
 // The numbers of the codes of iq4_xs.
 constant constexpr int8_t IQ4_XS_NUMBERS[16] = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 };
+// The numbers of the codes of iq1_m.
+constant constexpr int8_t IQ1_M_NUMBERS[16] = { -7, 1, 9, 0, 0, 0, 0, 0, -9, -1, 7, 0, 0, 0, 0, 0 };
 // The numbers of the codes of mxfp4.
 constant constexpr int8_t MXFP4_NUMBERS[16] = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 };
 #endif

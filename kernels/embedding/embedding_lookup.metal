@@ -47,8 +47,15 @@ template [[host_name("embedding_lookup_q3_k")]] kernel decltype(embedding_lookup
 template [[host_name("embedding_lookup_q4_k")]] kernel decltype(embedding_lookup<FormatQ4K, EmbeddingParams>) embedding_lookup<FormatQ4K, EmbeddingParams>;
 template [[host_name("embedding_lookup_q5_k")]] kernel decltype(embedding_lookup<FormatQ5K, EmbeddingParams>) embedding_lookup<FormatQ5K, EmbeddingParams>;
 template [[host_name("embedding_lookup_q6_k")]] kernel decltype(embedding_lookup<FormatQ6K, EmbeddingParams>) embedding_lookup<FormatQ6K, EmbeddingParams>;
+template [[host_name("embedding_lookup_iq2_xxs")]] kernel decltype(embedding_lookup<FormatIQ2XXS, EmbeddingParams>) embedding_lookup<FormatIQ2XXS, EmbeddingParams>;
+template [[host_name("embedding_lookup_iq2_xs")]] kernel decltype(embedding_lookup<FormatIQ2XS, EmbeddingParams>) embedding_lookup<FormatIQ2XS, EmbeddingParams>;
+template [[host_name("embedding_lookup_iq3_xxs")]] kernel decltype(embedding_lookup<FormatIQ3XXS, EmbeddingParams>) embedding_lookup<FormatIQ3XXS, EmbeddingParams>;
+template [[host_name("embedding_lookup_iq1_s")]] kernel decltype(embedding_lookup<FormatIQ1S, EmbeddingParams>) embedding_lookup<FormatIQ1S, EmbeddingParams>;
 template [[host_name("embedding_lookup_iq4_nl")]] kernel decltype(embedding_lookup<FormatIQ4NL, EmbeddingParams>) embedding_lookup<FormatIQ4NL, EmbeddingParams>;
+template [[host_name("embedding_lookup_iq3_s")]] kernel decltype(embedding_lookup<FormatIQ3S, EmbeddingParams>) embedding_lookup<FormatIQ3S, EmbeddingParams>;
+template [[host_name("embedding_lookup_iq2_s")]] kernel decltype(embedding_lookup<FormatIQ2S, EmbeddingParams>) embedding_lookup<FormatIQ2S, EmbeddingParams>;
 template [[host_name("embedding_lookup_iq4_xs")]] kernel decltype(embedding_lookup<FormatIQ4XS, EmbeddingParams>) embedding_lookup<FormatIQ4XS, EmbeddingParams>;
+template [[host_name("embedding_lookup_iq1_m")]] kernel decltype(embedding_lookup<FormatIQ1M, EmbeddingParams>) embedding_lookup<FormatIQ1M, EmbeddingParams>;
 template [[host_name("embedding_lookup_bf16")]] kernel decltype(embedding_lookup<FormatBF16, EmbeddingParams>) embedding_lookup<FormatBF16, EmbeddingParams>;
 template [[host_name("embedding_lookup_mxfp4")]] kernel decltype(embedding_lookup<FormatMXFP4, EmbeddingParams>) embedding_lookup<FormatMXFP4, EmbeddingParams>;
 template [[host_name("embedding_lookup_mlx_q2")]] kernel decltype(embedding_lookup<FormatMlxQ2, MLXParams>) embedding_lookup<FormatMlxQ2, MLXParams>;

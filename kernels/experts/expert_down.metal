@@ -51,8 +51,15 @@ template [[host_name("expert_down_q3_k")]] kernel decltype(expert_down<FormatQ3K
 template [[host_name("expert_down_q4_k")]] kernel decltype(expert_down<FormatQ4K>) expert_down<FormatQ4K>;
 template [[host_name("expert_down_q5_k")]] kernel decltype(expert_down<FormatQ5K>) expert_down<FormatQ5K>;
 template [[host_name("expert_down_q6_k")]] kernel decltype(expert_down<FormatQ6K>) expert_down<FormatQ6K>;
+template [[host_name("expert_down_iq2_xxs")]] kernel decltype(expert_down<FormatIQ2XXS>) expert_down<FormatIQ2XXS>;
+template [[host_name("expert_down_iq2_xs")]] kernel decltype(expert_down<FormatIQ2XS>) expert_down<FormatIQ2XS>;
+template [[host_name("expert_down_iq3_xxs")]] kernel decltype(expert_down<FormatIQ3XXS>) expert_down<FormatIQ3XXS>;
+template [[host_name("expert_down_iq1_s")]] kernel decltype(expert_down<FormatIQ1S>) expert_down<FormatIQ1S>;
 template [[host_name("expert_down_iq4_nl")]] kernel decltype(expert_down<FormatIQ4NL>) expert_down<FormatIQ4NL>;
+template [[host_name("expert_down_iq3_s")]] kernel decltype(expert_down<FormatIQ3S>) expert_down<FormatIQ3S>;
+template [[host_name("expert_down_iq2_s")]] kernel decltype(expert_down<FormatIQ2S>) expert_down<FormatIQ2S>;
 template [[host_name("expert_down_iq4_xs")]] kernel decltype(expert_down<FormatIQ4XS>) expert_down<FormatIQ4XS>;
+template [[host_name("expert_down_iq1_m")]] kernel decltype(expert_down<FormatIQ1M>) expert_down<FormatIQ1M>;
 template [[host_name("expert_down_bf16")]] kernel decltype(expert_down<FormatBF16>) expert_down<FormatBF16>;
 template [[host_name("expert_down_mxfp4")]] kernel decltype(expert_down<FormatMXFP4>) expert_down<FormatMXFP4>;
 template [[host_name("expert_down_mlx_q2")]] kernel decltype(expert_down<FormatMlxQ2>) expert_down<FormatMlxQ2>;

@@ -61,8 +61,15 @@ template [[host_name("expert_gate_q3_k")]] kernel decltype(expert_gate<FormatQ3K
 template [[host_name("expert_gate_q4_k")]] kernel decltype(expert_gate<FormatQ4K>) expert_gate<FormatQ4K>;
 template [[host_name("expert_gate_q5_k")]] kernel decltype(expert_gate<FormatQ5K>) expert_gate<FormatQ5K>;
 template [[host_name("expert_gate_q6_k")]] kernel decltype(expert_gate<FormatQ6K>) expert_gate<FormatQ6K>;
+template [[host_name("expert_gate_iq2_xxs")]] kernel decltype(expert_gate<FormatIQ2XXS>) expert_gate<FormatIQ2XXS>;
+template [[host_name("expert_gate_iq2_xs")]] kernel decltype(expert_gate<FormatIQ2XS>) expert_gate<FormatIQ2XS>;
+template [[host_name("expert_gate_iq3_xxs")]] kernel decltype(expert_gate<FormatIQ3XXS>) expert_gate<FormatIQ3XXS>;
+template [[host_name("expert_gate_iq1_s")]] kernel decltype(expert_gate<FormatIQ1S>) expert_gate<FormatIQ1S>;
 template [[host_name("expert_gate_iq4_nl")]] kernel decltype(expert_gate<FormatIQ4NL>) expert_gate<FormatIQ4NL>;
+template [[host_name("expert_gate_iq3_s")]] kernel decltype(expert_gate<FormatIQ3S>) expert_gate<FormatIQ3S>;
+template [[host_name("expert_gate_iq2_s")]] kernel decltype(expert_gate<FormatIQ2S>) expert_gate<FormatIQ2S>;
 template [[host_name("expert_gate_iq4_xs")]] kernel decltype(expert_gate<FormatIQ4XS>) expert_gate<FormatIQ4XS>;
+template [[host_name("expert_gate_iq1_m")]] kernel decltype(expert_gate<FormatIQ1M>) expert_gate<FormatIQ1M>;
 template [[host_name("expert_gate_bf16")]] kernel decltype(expert_gate<FormatBF16>) expert_gate<FormatBF16>;
 template [[host_name("expert_gate_mxfp4")]] kernel decltype(expert_gate<FormatMXFP4>) expert_gate<FormatMXFP4>;
 template [[host_name("expert_gate_mlx_q2")]] kernel decltype(expert_gate<FormatMlxQ2>) expert_gate<FormatMlxQ2>;

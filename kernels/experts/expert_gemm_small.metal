@@ -15,8 +15,15 @@ template [[host_name("expert_gemm_small_q3_k")]] kernel decltype(expert_gemm<For
 template [[host_name("expert_gemm_small_q4_k")]] kernel decltype(expert_gemm<FormatQ4K, 8>) expert_gemm<FormatQ4K, 8>;
 template [[host_name("expert_gemm_small_q5_k")]] kernel decltype(expert_gemm<FormatQ5K, 8>) expert_gemm<FormatQ5K, 8>;
 template [[host_name("expert_gemm_small_q6_k")]] kernel decltype(expert_gemm<FormatQ6K, 8>) expert_gemm<FormatQ6K, 8>;
+template [[host_name("expert_gemm_small_iq2_xxs")]] kernel decltype(expert_gemm<FormatIQ2XXS, 8>) expert_gemm<FormatIQ2XXS, 8>;
+template [[host_name("expert_gemm_small_iq2_xs")]] kernel decltype(expert_gemm<FormatIQ2XS, 8>) expert_gemm<FormatIQ2XS, 8>;
+template [[host_name("expert_gemm_small_iq3_xxs")]] kernel decltype(expert_gemm<FormatIQ3XXS, 8>) expert_gemm<FormatIQ3XXS, 8>;
+template [[host_name("expert_gemm_small_iq1_s")]] kernel decltype(expert_gemm<FormatIQ1S, 8>) expert_gemm<FormatIQ1S, 8>;
 template [[host_name("expert_gemm_small_iq4_nl")]] kernel decltype(expert_gemm<FormatIQ4NL, 8>) expert_gemm<FormatIQ4NL, 8>;
+template [[host_name("expert_gemm_small_iq3_s")]] kernel decltype(expert_gemm<FormatIQ3S, 8>) expert_gemm<FormatIQ3S, 8>;
+template [[host_name("expert_gemm_small_iq2_s")]] kernel decltype(expert_gemm<FormatIQ2S, 8>) expert_gemm<FormatIQ2S, 8>;
 template [[host_name("expert_gemm_small_iq4_xs")]] kernel decltype(expert_gemm<FormatIQ4XS, 8>) expert_gemm<FormatIQ4XS, 8>;
+template [[host_name("expert_gemm_small_iq1_m")]] kernel decltype(expert_gemm<FormatIQ1M, 8>) expert_gemm<FormatIQ1M, 8>;
 template [[host_name("expert_gemm_small_bf16")]] kernel decltype(expert_gemm<FormatBF16, 8>) expert_gemm<FormatBF16, 8>;
 template [[host_name("expert_gemm_small_mxfp4")]] kernel decltype(expert_gemm<FormatMXFP4, 8>) expert_gemm<FormatMXFP4, 8>;
 template [[host_name("expert_gemm_small_mlx_q2")]] kernel decltype(expert_gemm<FormatMlxQ2, 8>) expert_gemm<FormatMlxQ2, 8>;

@@ -14,8 +14,15 @@ template [[host_name("tensor_experts_small_q3_k")]] kernel decltype(tensor_exper
 template [[host_name("tensor_experts_small_q4_k")]] kernel decltype(tensor_experts<FormatQ4K, 16, 64, 1, 4, 2>) tensor_experts<FormatQ4K, 16, 64, 1, 4, 2>;
 template [[host_name("tensor_experts_small_q5_k")]] kernel decltype(tensor_experts<FormatQ5K, 16, 64, 1, 4, 2>) tensor_experts<FormatQ5K, 16, 64, 1, 4, 2>;
 template [[host_name("tensor_experts_small_q6_k")]] kernel decltype(tensor_experts<FormatQ6K, 16, 64, 1, 4, 2>) tensor_experts<FormatQ6K, 16, 64, 1, 4, 2>;
+template [[host_name("tensor_experts_small_iq2_xxs")]] kernel decltype(tensor_experts<FormatIQ2XXS, 16, 64, 1, 4, 2>) tensor_experts<FormatIQ2XXS, 16, 64, 1, 4, 2>;
+template [[host_name("tensor_experts_small_iq2_xs")]] kernel decltype(tensor_experts<FormatIQ2XS, 16, 64, 1, 4, 2>) tensor_experts<FormatIQ2XS, 16, 64, 1, 4, 2>;
+template [[host_name("tensor_experts_small_iq3_xxs")]] kernel decltype(tensor_experts<FormatIQ3XXS, 16, 64, 1, 4, 2>) tensor_experts<FormatIQ3XXS, 16, 64, 1, 4, 2>;
+template [[host_name("tensor_experts_small_iq1_s")]] kernel decltype(tensor_experts<FormatIQ1S, 16, 64, 1, 4, 2>) tensor_experts<FormatIQ1S, 16, 64, 1, 4, 2>;
 template [[host_name("tensor_experts_small_iq4_nl")]] kernel decltype(tensor_experts<FormatIQ4NL, 16, 64, 1, 4, 2>) tensor_experts<FormatIQ4NL, 16, 64, 1, 4, 2>;
+template [[host_name("tensor_experts_small_iq3_s")]] kernel decltype(tensor_experts<FormatIQ3S, 16, 64, 1, 4, 2>) tensor_experts<FormatIQ3S, 16, 64, 1, 4, 2>;
+template [[host_name("tensor_experts_small_iq2_s")]] kernel decltype(tensor_experts<FormatIQ2S, 16, 64, 1, 4, 2>) tensor_experts<FormatIQ2S, 16, 64, 1, 4, 2>;
 template [[host_name("tensor_experts_small_iq4_xs")]] kernel decltype(tensor_experts<FormatIQ4XS, 16, 64, 1, 4, 2>) tensor_experts<FormatIQ4XS, 16, 64, 1, 4, 2>;
+template [[host_name("tensor_experts_small_iq1_m")]] kernel decltype(tensor_experts<FormatIQ1M, 16, 64, 1, 4, 2>) tensor_experts<FormatIQ1M, 16, 64, 1, 4, 2>;
 template [[host_name("tensor_experts_small_bf16")]] kernel decltype(tensor_experts<FormatBF16, 16, 64, 1, 4, 2>) tensor_experts<FormatBF16, 16, 64, 1, 4, 2>;
 template [[host_name("tensor_experts_small_mxfp4")]] kernel decltype(tensor_experts<FormatMXFP4, 16, 64, 1, 4, 2>) tensor_experts<FormatMXFP4, 16, 64, 1, 4, 2>;
 template [[host_name("tensor_experts_small_mlx_q2")]] kernel decltype(tensor_experts<FormatMlxQ2, 16, 64, 1, 4, 2>) tensor_experts<FormatMlxQ2, 16, 64, 1, 4, 2>;

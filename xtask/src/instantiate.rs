@@ -91,8 +91,11 @@ pub fn format_header(dtype: DType) -> Option<&'static str> {
 /// The struct that reads a format: `FormatQ4_0`, `FormatQ2K`, `FormatIQ4NL`, `FormatMlxQ4`.
 fn struct_name(dtype: DType) -> String {
     let name = dtype.name().to_uppercase();
-    let name = name.replace("MLX_", "Mlx").replace("_K", "K");
-    format!("Format{}", name.replace("_NL", "NL").replace("_XS", "XS"))
+    let name = match name.starts_with("IQ") {
+        true => name.replace('_', ""),
+        false => name.replace("MLX_", "Mlx").replace("_K", "K"),
+    };
+    format!("Format{name}")
 }
 
 #[cfg(test)]

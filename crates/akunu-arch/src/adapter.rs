@@ -22,9 +22,9 @@ impl Bind for Products {
     type Error = Infallible;
 
     fn matrix(&mut self, weight: &NamedMatrix) -> Result<(), Infallible> {
-        // A stack of expert matrices is not one product.
-        if weight.stack == 1 {
-            let shape = (weight.tensor_rows, weight.cols);
+        // A stack of expert matrices is not one product, nor is a tensor whose rows belong to several.
+        if weight.stack == 1 && weight.rows == weight.tensor_rows {
+            let shape = (weight.rows, weight.cols);
             self.0.insert(weight.name.clone(), shape);
         }
         Ok(())

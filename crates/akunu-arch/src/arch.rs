@@ -27,11 +27,13 @@ mod internlm2;
 mod lfm2;
 mod lfm2moe;
 mod llama;
+mod mamba2;
 mod minicpm;
 mod mistral3;
 mod modern_bert;
 mod mpnet;
 mod nemotron;
+mod nemotron_h;
 mod nomic_bert;
 mod olmo2;
 mod olmoe;
@@ -43,6 +45,7 @@ mod qwen3;
 mod qwen35;
 mod qwen35moe;
 mod qwen3moe;
+mod qwen3next;
 mod seed_oss;
 mod smollm3;
 mod stablelm;
@@ -98,6 +101,9 @@ pub const ALL: &[Architecture] = &[
     lfm2moe::ARCH,
     qwen35::ARCH,
     qwen35moe::ARCH,
+    qwen3next::ARCH,
+    mamba2::ARCH,
+    nemotron_h::ARCH,
     olmoe::ARCH,
     bert::ARCH,
     mpnet::ARCH,

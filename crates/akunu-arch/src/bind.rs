@@ -133,6 +133,7 @@ impl Layer {
 impl Mixer {
     fn bind<B: Bind>(&self, to: &mut B) -> Result<Mixer<B::Matrix, B::Vector>, B::Error> {
         Ok(match self {
+            Mixer::None => Mixer::None,
             Mixer::Attention(attention) => Mixer::Attention(attention.bind(to)?),
             Mixer::ShortConv(conv) => Mixer::ShortConv(conv.bind(to)?),
             Mixer::DeltaNet(net) => Mixer::DeltaNet(net.bind(to)?),
@@ -240,6 +241,7 @@ impl Attention {
 impl Ffn {
     fn bind<B: Bind>(&self, to: &mut B) -> Result<Ffn<B::Matrix, B::Vector>, B::Error> {
         Ok(match self {
+            Ffn::None => Ffn::None,
             Ffn::Dense(dense) => Ffn::Dense(Dense {
                 width: dense.width,
                 activation: dense.activation,

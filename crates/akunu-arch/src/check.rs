@@ -7,6 +7,7 @@ use akunu_gguf::{Container, WeightStore};
 use crate::arch;
 use crate::architecture::{Architecture, Read};
 use crate::error::ArchError;
+use crate::ffn::Ffn;
 use crate::file::{ModelFile, Said, Section};
 use crate::layer::{MAX_HEAD_LENGTH, Temperature};
 use crate::long_rope::LongRope;
@@ -127,6 +128,14 @@ impl Model {
             true => (2, "at least 2"),
             false => (1, "at least 1"),
         };
+        for layer in &self.layers {
+            match &layer.ffn {
+                Ffn::None | Ffn::Experts(_) => {}
+                ffn @ (Ffn::Dense(_) | Ffn::Gated(_)) => {
+                    file.check_size("feed-forward length", ffn.width(), 1 << 22)?;
+                }
+            }
+        }
         for attention in self.attention() {
             file.check_heads(attention.heads, attention.kv_heads)?;
             let head_dim = attention.head_dim;

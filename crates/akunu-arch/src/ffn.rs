@@ -6,6 +6,8 @@ use crate::weights::{NamedMatrix, NamedVector};
 /// The feed-forward block.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ffn<M = NamedMatrix, V = NamedVector> {
+    /// None: the layer has only a mixer.
+    None,
     /// `down activation(up x)`.
     Dense(Dense<M, V>),
     /// `down (activation(gate x) * up x)`.
@@ -18,6 +20,7 @@ impl<M, V> Ffn<M, V> {
     /// Elements between its products; of experts, those of one.
     pub fn width(&self) -> u32 {
         match self {
+            Ffn::None => 0,
             Ffn::Dense(dense) => dense.width,
             Ffn::Gated(gated) => gated.width,
             Ffn::Experts(experts) => experts.width,

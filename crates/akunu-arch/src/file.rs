@@ -121,6 +121,21 @@ impl<'a> ModelFile<'a> {
         }
     }
 
+    /// How many layers a plain decoder has. The blocks that guess further tokens are the last ones; `config.json` does not count
+    /// them, and some have only a list with the kind of each layer.
+    pub fn n_layers(&self) -> Result<usize, ArchError> {
+        let listed = || {
+            let kinds = self.config()?.get(keys::LAYER_KINDS)?.as_array()?;
+            u32::try_from(kinds.len()).ok()
+        };
+        let n_all = self.u32(keys::LAYERS)?.or_else(listed);
+        let n_all = n_all.ok_or_else(|| self.missing(keys::LAYERS))?;
+        let n_guessing = self.u32(keys::GUESSING_LAYERS)?.unwrap_or(0);
+        let n_layers = n_all.saturating_sub(n_guessing);
+        self.check_size("layers", n_layers, 1 << 12)?;
+        Ok(n_layers as usize)
+    }
+
     /// Rows of a tensor that a model may do without.
     pub fn rows(&self, name: &str) -> u32 {
         let rows = self.store.tensor(name).map_or(0, |table| table.rows());

@@ -36,6 +36,8 @@ pub struct Layer<M = NamedMatrix, V = NamedVector> {
 /// The block that lets a token see others.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mixer<M = NamedMatrix, V = NamedVector> {
+    /// None: the layer has only a feed-forward block.
+    None,
     /// Softmax attention.
     Attention(Attention<M, V>),
     /// A convolution over the last tokens.
@@ -51,14 +53,14 @@ impl<M, V> Mixer<M, V> {
     pub fn attention(&self) -> Option<&Attention<M, V>> {
         match self {
             Mixer::Attention(attention) => Some(attention),
-            Mixer::ShortConv(_) | Mixer::DeltaNet(_) | Mixer::Mamba2(_) => None,
+            Mixer::None | Mixer::ShortConv(_) | Mixer::DeltaNet(_) | Mixer::Mamba2(_) => None,
         }
     }
 
     /// The size of a sequence's state, if it has one.
     pub fn state(&self) -> Option<StateSize> {
         match self {
-            Mixer::Attention(_) => None,
+            Mixer::None | Mixer::Attention(_) => None,
             Mixer::ShortConv(conv) => Some(conv.state()),
             Mixer::DeltaNet(net) => Some(net.state()),
             Mixer::Mamba2(mamba) => Some(mamba.state()),
@@ -68,6 +70,7 @@ impl<M, V> Mixer<M, V> {
     /// All products, in the order of use.
     fn linears(&self) -> Vec<&Linear<M, V>> {
         match self {
+            Mixer::None => Vec::new(),
             Mixer::Attention(attention) => attention.linears().to_vec(),
             Mixer::ShortConv(conv) => conv.linears(),
             Mixer::DeltaNet(net) => net.linears(),
@@ -235,6 +238,7 @@ impl<M, V> Layer<M, V> {
                 .flat_map(|cross| cross.attention.linears()),
         );
         match &self.ffn {
+            Ffn::None => {}
             Ffn::Dense(Dense { up, down, .. }) => all.extend([up, down]),
             Ffn::Gated(gated) => all.extend(gated.linears()),
             Ffn::Experts(experts) => all.extend(experts.linears()),
@@ -252,15 +256,18 @@ impl<M, V> Attention<M, V> {
 /// In a line, without the norms and weights.
 impl<M, V> fmt::Display for Layer<M, V> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{}", self.mixer)?;
+        let between = match (&self.mixer, &self.ffn) {
+            (Mixer::None, _) | (_, Ffn::None) => "",
+            _ => "; ",
+        };
+        write!(f, "{}{between}", self.mixer)?;
         match &self.ffn {
-            Ffn::Dense(ffn) => write!(f, "; feed-forward of {}", ffn.width),
-            Ffn::Gated(ffn) => write!(f, "; gated feed-forward of {}", ffn.width),
-            Ffn::Experts(ffn) => write!(
-                f,
-                "; {} of {} experts of {}",
-                ffn.used, ffn.count, ffn.width
-            ),
+            Ffn::None => Ok(()),
+            Ffn::Dense(ffn) => write!(f, "feed-forward of {}", ffn.width),
+            Ffn::Gated(ffn) => write!(f, "gated feed-forward of {}", ffn.width),
+            Ffn::Experts(ffn) => {
+                write!(f, "{} of {} experts of {}", ffn.used, ffn.count, ffn.width)
+            }
         }
     }
 }
@@ -269,6 +276,7 @@ impl<M, V> fmt::Display for Layer<M, V> {
 impl<M, V> fmt::Display for Mixer<M, V> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
+            Mixer::None => Ok(()),
             Mixer::Attention(attention) => write!(f, "{attention}"),
             Mixer::ShortConv(conv) => {
                 let (width, taps) = (conv.width, conv.conv.count);

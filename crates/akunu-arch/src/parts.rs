@@ -2,28 +2,33 @@
 //! these names; `akunu-gguf` maps those of GGUF files and of Hugging Face to them.
 
 mod attention;
+mod delta;
 mod encoder;
 mod experts;
+mod mamba2;
 mod norms;
 mod state;
 
 use crate::error::ArchError;
 use crate::ffn::{Activation, Dense, DenseActivation, Ffn, Gated};
 use crate::file::{ModelFile, WindowPattern, keys};
-use crate::layer::{Attention, Layer, LayerNorms, Mixer, Norm, NormKind};
+use crate::layer::{Attention, BlockNorms, Layer, LayerNorms, Mixer, Norm, NormKind};
 use crate::linear::Linear;
 use crate::long_rope::LongRope;
 use crate::model::{Embedding, Logits, Model, Output};
 use crate::rope::Rope;
 use crate::weights::{Change, NamedMatrix, NamedVector};
 
+pub(crate) use delta::DeltaSizes;
 pub(crate) use experts::{ExpertParts, Routing};
-pub(crate) use state::DeltaSizes;
 
 /// The weight that the embedding lookup reads.
 pub(crate) const TOKEN_EMBEDDING: &str = "token_embedding.weight";
 /// The weight of the logits. A model with tied embeddings has their product and no weight of this name.
 pub const OUTPUT: &str = "output.weight";
+
+/// Positions of a model whose file does not say for how many it was trained.
+const ANY_CONTEXT: u32 = 1 << 20;
 
 /// The sizes of a model, and the parts of these sizes: what most architectures share.
 pub struct Parts<'a> {
@@ -62,40 +67,58 @@ impl<'a> Parts<'a> {
         pattern: WindowPattern,
         local_base: Option<f32>,
     ) -> Result<Parts<'a>, ArchError> {
-        // The blocks that guess further tokens are the last ones; `config.json` does not count them.
-        let n_guessing = file.u32(keys::GUESSING_LAYERS)?.unwrap_or(0);
-        let n_layers = file.required(keys::LAYERS)?.saturating_sub(n_guessing);
-        file.check_size("layers", n_layers, 1 << 12)?;
-        let n_layers = n_layers as usize;
+        let sizes = Parts::without_attention(file)?;
+        let (n_layers, dim) = (sizes.n_layers, sizes.dim);
         let of_layers = |key| {
             let found = file.of_layers(key, n_layers)?;
             found.ok_or_else(|| file.missing(key))
         };
-        let dim = file.required(keys::DIM)?;
         let ffn = of_layers(keys::FFN)?;
         let heads = of_layers(keys::HEADS)?;
         let kv_heads = file.of_layers(keys::KV_HEADS, n_layers)?;
         let kv_heads = kv_heads.unwrap_or_else(|| heads.clone());
         let even_share = heads.first().and_then(|&heads| dim.checked_div(heads));
         let head_dim = file.u32(keys::HEAD_DIM)?.or(even_share).unwrap_or(0);
-        let vocab_size = file.rows(TOKEN_EMBEDDING);
         let context_length = file.required(keys::CONTEXT)?;
-        file.check_size("embedding length", dim, 1 << 20)?;
         for &width in &ffn {
-            file.check_size("feed-forward length", width, 1 << 22)?;
+            // Layers may be without.
+            file.check_size("feed-forward length", width.max(1), 1 << 22)?;
         }
         for (&heads, &kv_heads) in heads.iter().zip(&kv_heads) {
             file.check_size("heads", heads, 1 << 12)?;
             file.check_size("key/value heads", kv_heads.max(1), heads)?;
         }
         file.check_size("head length", head_dim, 1 << 10)?;
+        let rope = file.rope(head_dim)?;
+        let turned = rope.turned_dim.unwrap_or(head_dim).min(head_dim);
+        Ok(Parts {
+            context_length,
+            head_dim,
+            heads,
+            kv_heads,
+            ffn,
+            windows: file.windows(pattern, n_layers)?,
+            rope,
+            local_rope: file.local_rope(head_dim, local_base)?,
+            long_rope: file.long_rope(turned)?,
+            ..sizes
+        })
+    }
+
+    /// The sizes of a model of mixers with a state and nothing else, whose files need not say for how many positions it was
+    /// trained.
+    pub(crate) fn without_attention(file: &'a ModelFile<'a>) -> Result<Parts<'a>, ArchError> {
+        let n_layers = file.n_layers()?;
+        let dim = file.required(keys::DIM)?;
+        file.check_size("embedding length", dim, 1 << 20)?;
+        let vocab_size = file.rows(TOKEN_EMBEDDING);
         file.check_size("vocabulary", vocab_size, 1 << 24)?;
+        let context_length = file.u32(keys::CONTEXT)?.unwrap_or(ANY_CONTEXT);
         file.check_size("context length", context_length, 1 << 30)?;
         let default_eps = if file.config().is_some() { 1e-6 } else { 1e-5 };
         let eps = file.f32(keys::EPS)?.unwrap_or(default_eps);
         file.check_positive("norm epsilon", eps)?;
-        let rope = file.rope(head_dim)?;
-        let turned = rope.turned_dim.unwrap_or(head_dim).min(head_dim);
+        let rope = file.rope(0)?;
         Ok(Parts {
             file,
             dim,
@@ -103,15 +126,15 @@ impl<'a> Parts<'a> {
             context_length,
             eps,
             norm_change: Change::None,
-            head_dim,
-            heads,
-            kv_heads,
-            ffn,
+            head_dim: 0,
+            heads: vec![0; n_layers],
+            kv_heads: vec![0; n_layers],
+            ffn: vec![0; n_layers],
             vocab_size,
-            windows: file.windows(pattern, n_layers)?,
+            windows: vec![None; n_layers],
             rope,
-            local_rope: file.local_rope(head_dim, local_base)?,
-            long_rope: file.long_rope(turned)?,
+            local_rope: rope,
+            long_rope: None,
         })
     }
 
@@ -289,6 +312,34 @@ impl Layer {
     /// The same layer with another mixer.
     pub(crate) fn with_mixer(self, mixer: Mixer) -> Layer {
         Layer { mixer, ..self }
+    }
+
+    /// A layer of nothing but a mixer.
+    pub(crate) fn of_mixer(mixer: Mixer, norms: BlockNorms) -> Layer {
+        Layer {
+            mixer,
+            cross: None,
+            ffn: Ffn::None,
+            norms: LayerNorms {
+                mixer: norms,
+                ffn: BlockNorms::NONE,
+            },
+            is_parallel: false,
+        }
+    }
+
+    /// A layer of nothing but a feed-forward block.
+    pub(crate) fn of_ffn(ffn: Ffn, norms: BlockNorms) -> Layer {
+        Layer {
+            mixer: Mixer::None,
+            cross: None,
+            ffn,
+            norms: LayerNorms {
+                mixer: BlockNorms::NONE,
+                ffn: norms,
+            },
+            is_parallel: false,
+        }
     }
 
     /// A layer of attention and a feed-forward block with a gate.

@@ -24,6 +24,9 @@ pub struct NamedMatrix {
     pub step: u32,
     /// Whether the tensor has the columns of each matrix as its rows.
     pub is_transposed: bool,
+    /// Rows of the tensor that are put together in this order, each piece as its first row and their number; empty for those
+    /// from `first` on.
+    pub pieces: Vec<[u32; 2]>,
 }
 
 impl NamedMatrix {
@@ -40,6 +43,7 @@ impl NamedMatrix {
             run: 1,
             step: 1,
             is_transposed: false,
+            pieces: Vec::new(),
         }
     }
 
@@ -88,7 +92,16 @@ impl NamedMatrix {
 
     /// Whether its rows lie one behind the other in the tensor.
     pub fn is_contiguous(&self) -> bool {
-        self.step == 1 && !self.is_transposed
+        self.step == 1 && !self.is_transposed && self.pieces.is_empty()
+    }
+
+    /// These rows of it, each piece as its first row and their number.
+    pub fn gathered(&self, pieces: Vec<[u32; 2]>) -> NamedMatrix {
+        NamedMatrix {
+            rows: pieces.iter().map(|[_, rows]| rows).sum(),
+            pieces,
+            ..self.clone()
+        }
     }
 
     /// Rows and columns of the tensor.

@@ -14,6 +14,7 @@ mod floor;
 mod guided;
 mod input;
 mod interrupt;
+mod kept;
 mod kv;
 mod limit;
 mod lines;

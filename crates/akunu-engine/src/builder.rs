@@ -70,6 +70,8 @@ pub(crate) struct LayerMemory {
 /// The memory of a mixer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum MixerMemory {
+    /// None, as there is no mixer.
+    None,
     /// That of attention.
     Attention(AttentionMemory),
     /// States of sequences.
@@ -233,6 +235,7 @@ impl<'a> Builder<'a> {
     fn layer(&mut self, layer: &Layer, memory: &LayerMemory) {
         let norms = &layer.norms.mixer;
         match (&layer.mixer, &memory.mixer) {
+            (Mixer::None, MixerMemory::None) => {}
             (Mixer::Attention(attention), MixerMemory::Attention(memory)) => {
                 self.attention(attention, norms, memory);
             }
@@ -381,6 +384,7 @@ impl<'a> Builder<'a> {
         router: Option<RouterFault>,
     ) {
         match ffn {
+            Ffn::None => {}
             Ffn::Dense(dense) => {
                 let (up, width) = (self.scratch.take(dense.width), dense.width);
                 self.products(Of::all(x, "up"), &[(&dense.up, up.slice())]);

@@ -58,6 +58,17 @@ pub enum EngineError {
         /// The file.
         path: PathBuf,
     },
+    /// A state that is not finite any more.
+    #[error(
+        "{}: the state of layer {layer} has become NaN or infinite, so the model's weights are damaged; fetch the file again",
+        path.display()
+    )]
+    State {
+        /// The file.
+        path: PathBuf,
+        /// The number of the layer, from 0.
+        layer: usize,
+    },
     /// A router whose logits are not finite.
     #[error("{}: the router of layer {layer} computes NaN or an infinity, so the model's weights are damaged; fetch the file again", path.display())]
     Router {

@@ -8,6 +8,7 @@ use akunu_program::{Device, Program};
 use akunu_tokenizer::{ChatTemplate, Tokenizer};
 use akunu_types::KvFormat;
 
+use crate::cache::{Cache, CacheOptions};
 use crate::error::EngineError;
 use crate::grammar::TokenTable;
 use crate::loaded::{Loaded, ModelOptions};
@@ -69,6 +70,38 @@ impl Model {
     /// sequences need it. Call it before making sessions.
     pub fn limit_pool(&self, positions: u32) {
         self.runtime().limit_pool(positions);
+    }
+
+    /// Keeps pages of keys and values, and states, in a folder too, and looks for them there: a prompt that another process has
+    /// read, or this one before it was closed, need not be read again. Several processes may share a folder.
+    pub fn use_cache(&self, options: &CacheOptions) {
+        let cache = Cache::open(options, self.fingerprint(), self.loaded.kv);
+        self.runtime().set_cache(cache);
+    }
+
+    /// Has what is new written to the folder of [`Model::use_cache`], in the background. It reads the device, so call it when no
+    /// answer is being waited for. Returns whether there is more than may wait to be written: call it again then.
+    pub fn save_cache(&self) -> Result<bool, EngineError> {
+        self.runtime().save_kept()
+    }
+
+    /// Has everything written, and waits for it.
+    pub fn finish_cache(&self) -> Result<(), EngineError> {
+        loop {
+            let has_more = self.save_cache()?;
+            if let Some(cache) = self.runtime().cache() {
+                cache.finish();
+            }
+            if !has_more {
+                return Ok(());
+            }
+        }
+    }
+
+    /// A sentence about the first thing that went wrong with the folder since the last call. Answers do not depend on it.
+    pub fn take_cache_fault(&self) -> Option<String> {
+        let mut runtime = self.runtime();
+        runtime.cache().and_then(|cache| cache.take_fault())
     }
 
     /// The file or folder of the model.

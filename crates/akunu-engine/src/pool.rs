@@ -143,6 +143,11 @@ impl Pool {
         self.by_name.get(name).copied()
     }
 
+    /// All names, and the pages that have them.
+    pub fn named(&self) -> impl Iterator<Item = (Name, u32)> + '_ {
+        self.by_name.iter().map(|(&name, &page)| (name, page))
+    }
+
     /// The content of a page is about to change.
     pub fn forget_name(&mut self, page: u32) {
         if let Some(name) = self.pages[page as usize].name.take() {

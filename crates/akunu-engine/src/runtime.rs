@@ -7,9 +7,11 @@
 
 mod adapter_set;
 mod adapters;
+mod cached;
 mod chain;
 mod chaining;
 mod host;
+mod kept_states;
 mod kind;
 mod long_rope;
 mod memory;
@@ -19,6 +21,7 @@ mod pages;
 mod programs;
 mod sizes;
 mod state;
+mod state_faults;
 mod states;
 mod step;
 mod told;

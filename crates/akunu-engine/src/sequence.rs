@@ -54,6 +54,10 @@ pub(crate) struct States {
     pub base: Option<State>,
     /// The one that rows go on from in place. Chains under way count.
     pub live: Option<State>,
+    /// The last one that its prompt left at the end of a page.
+    pub prompt: Option<State>,
+    /// After how many tokens the numbers of the state were last looked at.
+    pub checked: Option<usize>,
     /// The states that the step under way writes.
     pub left: Left,
     /// Blocks to write to.

@@ -111,7 +111,7 @@ pub(crate) fn name_at(model: &Bound, place: Slice) -> &str {
     let linears = model.layers.iter().flat_map(|layer| layer.linears());
     let stacks = model.layers.iter().flat_map(|layer| match &layer.ffn {
         Ffn::Experts(experts) => vec![&experts.gate, &experts.up, &experts.down],
-        Ffn::Dense(_) | Ffn::Gated(_) => Vec::new(),
+        Ffn::None | Ffn::Dense(_) | Ffn::Gated(_) => Vec::new(),
     });
     let stacks = stacks.map(|stack| &stack.weight);
     let mut weights = linears.map(|linear| &linear.weight).chain(stacks);

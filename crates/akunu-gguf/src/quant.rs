@@ -147,6 +147,7 @@ macro_rules! encoders {
     (@find block ($block:ident)) => {
         Some(format::<layout::$block, { <layout::$block as layout::Block>::LEN }>())
     };
+    (@find read $spec:tt) => { None };
     (@find mlx $spec:tt) => { None };
     (@find listed $spec:tt) => { None };
 }
@@ -228,8 +229,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_converted_is_refused_in_words() {
-        let error = dequantise(DType::IQ3_S, &[0; 110], &mut [0.0; 256]).unwrap_err();
-        assert!(error.to_string().contains("iq3_s"), "{error}");
+        let error = dequantise(DType::TQ1_0, &[0; 54], &mut [0.0; 256]).unwrap_err();
+        assert!(error.to_string().contains("tq1_0"), "{error}");
         assert!(error.to_string().contains("q4_k"), "{error}");
 
         let error = quantise(DType::Q4_0, &[0.0; 33], &mut [0; 36]).unwrap_err();

@@ -26,6 +26,11 @@ pub fn all_formats() -> PathBuf {
     root().join("kernels/include/format/all.h")
 }
 
+/// The header with the grids, which is generated.
+pub fn grids() -> PathBuf {
+    root().join("kernels/include/format/grids.h")
+}
+
 /// The folder of downloaded assets. It does not follow `CARGO_TARGET_DIR`: tests look for it here.
 #[must_use]
 pub fn assets() -> PathBuf {

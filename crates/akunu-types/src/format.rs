@@ -8,6 +8,14 @@ mod bits;
 mod block;
 mod cell;
 mod decode;
+mod grid;
+mod iq1_m;
+mod iq1_s;
+mod iq2_s;
+mod iq2_xs;
+mod iq2_xxs;
+mod iq3_s;
+mod iq3_xxs;
 mod iq4_nl;
 mod iq4_xs;
 mod mlx;
@@ -26,8 +34,16 @@ mod q8_0;
 
 pub use bits::scale_and_min;
 pub use block::{Block, QK, QK_K};
-pub use cell::{CELL, Cell, CellFormat, Codes, Scales};
+pub use cell::{CELL, Cell, CellFormat, Codes, Numbers, Scales};
 pub use decode::Decoder;
+pub use grid::GRIDS;
+pub use iq1_m::BlockIQ1M;
+pub use iq1_s::BlockIQ1S;
+pub use iq2_s::BlockIQ2S;
+pub use iq2_xs::BlockIQ2XS;
+pub use iq2_xxs::BlockIQ2XXS;
+pub use iq3_s::BlockIQ3S;
+pub use iq3_xxs::BlockIQ3XXS;
 pub use iq4_nl::{BlockIQ4NL, IQ4_NL_NUMBERS};
 pub use iq4_xs::BlockIQ4XS;
 pub use mxfp4::{BlockMXFP4, MXFP4_NUMBERS};
@@ -52,6 +68,7 @@ use half::{bf16, f16};
 /// |---|---|
 /// | `number(type)` | plain numbers |
 /// | `block(type)` | a format of blocks, a [`Block`](crate::format::Block) of this module |
+/// | `read(type)` | the same, of which there is no quantiser |
 /// | `mlx(bits, name)` | a format of MLX |
 /// | `listed(name, id, values, bytes)` | a type of GGUF that no kernel reads: its block's values and bytes |
 #[macro_export]
@@ -72,20 +89,20 @@ macro_rules! for_each_format {
             Q5_K => block(BlockQ5K);
             Q6_K => block(BlockQ6K);
             Q8_K => listed("q8_k", 15, 256, 292);
-            IQ2_XXS => listed("iq2_xxs", 16, 256, 66);
-            IQ2_XS => listed("iq2_xs", 17, 256, 74);
-            IQ3_XXS => listed("iq3_xxs", 18, 256, 98);
-            IQ1_S => listed("iq1_s", 19, 256, 50);
+            IQ2_XXS => read(BlockIQ2XXS);
+            IQ2_XS => read(BlockIQ2XS);
+            IQ3_XXS => read(BlockIQ3XXS);
+            IQ1_S => read(BlockIQ1S);
             IQ4_NL => block(BlockIQ4NL);
-            IQ3_S => listed("iq3_s", 21, 256, 110);
-            IQ2_S => listed("iq2_s", 22, 256, 82);
+            IQ3_S => read(BlockIQ3S);
+            IQ2_S => read(BlockIQ2S);
             IQ4_XS => block(BlockIQ4XS);
             I8 => listed("i8", 24, 1, 1);
             I16 => listed("i16", 25, 1, 2);
             I32 => listed("i32", 26, 1, 4);
             I64 => listed("i64", 27, 1, 8);
             F64 => listed("f64", 28, 1, 8);
-            IQ1_M => listed("iq1_m", 29, 256, 56);
+            IQ1_M => read(BlockIQ1M);
             BF16 => number(bf16);
             TQ1_0 => listed("tq1_0", 34, 256, 54);
             TQ2_0 => listed("tq2_0", 35, 256, 66);
@@ -176,6 +193,7 @@ macro_rules! define {
     };
 
     (@id number ($number:ty)) => { <$number as Number>::ID };
+    (@id read ($block:ty)) => { define!(@id block ($block)) };
     (@id block ($block:ty)) => { <$block as Block>::ID };
     (@id mlx ($bits:literal, $name:literal)) => { mlx::FIRST_ID + $bits };
     (@id listed ($name:literal, $id:literal, $len:literal, $bytes:literal)) => { $id };
@@ -191,6 +209,7 @@ macro_rules! define {
             rounded: Some(plain::rounded::<$number>),
         }
     };
+    (@format read ($block:ty)) => { define!(@format block ($block)) };
     (@format block ($block:ty)) => {
         Format {
             name: <$block as Block>::NAME,
@@ -225,9 +244,11 @@ macro_rules! define {
         }
     };
 
+    (@block read ($block:ty) $f:ident) => { Some($f.run::<$block>()) };
     (@block block ($block:ty) $f:ident) => { Some($f.run::<$block>()) };
     (@block $other:ident $spec:tt $f:ident) => { None };
 
+    (@layout read ($block:ty)) => { define!(@layout block ($block)) };
     (@layout block ($block:ty)) => { Some(<$block as SharedStruct>::LAYOUT) };
     (@layout $other:ident $spec:tt) => { None };
 }

@@ -11,6 +11,10 @@ pub enum Scalar {
     U8,
     /// Signed byte, `int8_t`.
     I8,
+    /// Unsigned 16-bit integer, `uint16_t`.
+    U16,
+    /// A quarter of an IEEE half's bits above 12 other bits, [`QuarterF16`].
+    QuarterF16,
     /// Unsigned 32-bit integer, `uint32_t`.
     U32,
     /// IEEE half, MSL `half`.
@@ -27,6 +31,7 @@ impl Scalar {
         match self {
             Scalar::U8 | Scalar::E8M0 => "uint8_t",
             Scalar::I8 => "int8_t",
+            Scalar::U16 | Scalar::QuarterF16 => "uint16_t",
             Scalar::U32 => "uint32_t",
             Scalar::F16 => "half",
             Scalar::F32 => "float",
@@ -37,9 +42,22 @@ impl Scalar {
     pub const fn size(self) -> usize {
         match self {
             Scalar::U8 | Scalar::I8 | Scalar::E8M0 => 1,
-            Scalar::F16 => 2,
+            Scalar::F16 | Scalar::U16 | Scalar::QuarterF16 => 2,
             Scalar::U32 | Scalar::F32 => 4,
         }
+    }
+}
+
+/// 16 bits: in the highest four a quarter of an f16, whose lowest bits come first in an array of four.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct QuarterF16(pub u16);
+
+impl QuarterF16 {
+    /// The f16 of four quarters.
+    pub fn join(quarters: [QuarterF16; 4]) -> f16 {
+        let nibbles = quarters.into_iter().enumerate();
+        f16::from_bits(nibbles.fold(0, |bits, (at, quarter)| bits | quarter.0 >> 12 << (4 * at)))
     }
 }
 
@@ -56,6 +74,12 @@ impl SharedField for u8 {
 }
 impl SharedField for i8 {
     const SCALAR: Scalar = Scalar::I8;
+}
+impl SharedField for u16 {
+    const SCALAR: Scalar = Scalar::U16;
+}
+impl SharedField for QuarterF16 {
+    const SCALAR: Scalar = Scalar::QuarterF16;
 }
 impl SharedField for u32 {
     const SCALAR: Scalar = Scalar::U32;

@@ -81,11 +81,11 @@ pub use akunu_engine::program;
 #[cfg(feature = "speech")]
 pub use akunu_engine::speech::{SpeechModel, Word, is_speech};
 pub use akunu_engine::{
-    Adapter, Adapters, Batch, BatchEvent, CancelFlag, DRY_BREAKERS, DeviceError, DraftModel,
-    Encoder, EngineError, Fed, GenerateOptions, Generation, Grammar, GrammarError, GrammarWalk,
-    JoinError, KvFormat, LOOP_WINDOW, Loading, LogitRule, LogitRules, Lookup, MAX_BIASES,
-    MAX_DRAFT, MAX_LOGPROBS, MAX_SEQUENCES, ModelOptions, Overflow, Progress, Reading, Sampling,
-    SamplingOptions, SavedSessionError, SequenceId, Session, SessionOptions, Speculated,
+    Adapter, Adapters, Batch, BatchEvent, CacheOptions, CancelFlag, DRY_BREAKERS, DeviceError,
+    DraftModel, Encoder, EngineError, Fed, GenerateOptions, Generation, Grammar, GrammarError,
+    GrammarWalk, JoinError, KvFormat, LOOP_WINDOW, Loading, LogitRule, LogitRules, Lookup,
+    MAX_BIASES, MAX_DRAFT, MAX_LOGPROBS, MAX_SEQUENCES, ModelOptions, Overflow, Progress, Reading,
+    Sampling, SamplingOptions, SavedSessionError, SequenceId, Session, SessionOptions, Speculated,
     Speculation, StopReason, Token, TokenLogprobs, Watch, is_encoder,
 };
 #[cfg(feature = "fetch")]

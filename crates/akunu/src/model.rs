@@ -4,8 +4,8 @@ use std::path::Path;
 
 use akunu_engine::arch::Model as ModelConfig;
 use akunu_engine::{
-    Adapter, Batch, KvFormat, Loading, Model as EngineModel, ModelOptions, SamplingOptions,
-    Session, SessionOptions,
+    Adapter, Batch, CacheOptions, KvFormat, Loading, Model as EngineModel, ModelOptions,
+    SamplingOptions, Session, SessionOptions,
 };
 use akunu_tokenizer::{ChatTemplate, Message, RenderOptions, Tokenizer};
 
@@ -135,6 +135,45 @@ impl Model {
     /// sequences need it. Call it before making sessions.
     pub fn limit_pool(&self, positions: u32) {
         self.0.limit_pool(positions);
+    }
+
+    /// Keeps pages of keys and values, and states, in a folder too, and looks for them there: a prompt that another process has
+    /// read, or this one before it was closed, need not be read again. Several processes may share a folder.
+    ///
+    /// ```no_run
+    /// use akunu::{CacheOptions, Model};
+    ///
+    /// let model = Model::open("model.gguf")?;
+    /// model.use_cache(&CacheOptions {
+    ///     folder: "cache".into(),
+    ///     ..CacheOptions::default()
+    /// });
+    /// println!("{}", model.chat()?.answer("Why is the sky blue?")?);
+    /// // The prompt and the answer are read from the folder next time.
+    /// model.finish_cache()?;
+    /// if let Some(fault) = model.take_cache_fault() {
+    ///     eprintln!("{fault}");
+    /// }
+    /// # Ok::<(), akunu::Error>(())
+    /// ```
+    pub fn use_cache(&self, options: &CacheOptions) {
+        self.0.use_cache(options);
+    }
+
+    /// Has what is new written to the folder of [`Model::use_cache`], in the background. It reads the device, so call it when no
+    /// answer is being waited for. Returns whether there is more than may wait to be written: call it again then.
+    pub fn save_cache(&self) -> Result<bool, Error> {
+        Ok(self.0.save_cache()?)
+    }
+
+    /// Has everything written, and waits for it.
+    pub fn finish_cache(&self) -> Result<(), Error> {
+        Ok(self.0.finish_cache()?)
+    }
+
+    /// A sentence about the first thing that went wrong with the folder since the last call. Answers do not depend on it.
+    pub fn take_cache_fault(&self) -> Option<String> {
+        self.0.take_cache_fault()
     }
 
     /// The file or folder of the model.

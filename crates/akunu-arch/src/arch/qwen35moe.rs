@@ -11,7 +11,7 @@ pub const ARCH: Architecture = Architecture {
     read: Read::Text(model),
 };
 
-const ROUTING: Routing = Routing {
+pub(super) const ROUTING: Routing = Routing {
     gating: Gating::Softmax,
     normalise: true,
 };

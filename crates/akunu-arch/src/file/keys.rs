@@ -22,6 +22,8 @@ impl Key {
 }
 
 pub const LAYERS: Key = Key::new(&["block_count"], &["num_hidden_layers", "n_layer"]);
+/// The kind of each layer, in folders of Nemotron-H.
+pub const LAYER_KINDS: &str = "layers_block_type";
 /// Layers at the end that a plain decoder does without.
 pub const GUESSING_LAYERS: Key = Key::new(&["nextn_predict_layers"], &[]);
 pub const DIM: Key = Key::new(&["embedding_length"], &["hidden_size", "n_embd"]);

@@ -55,6 +55,14 @@ impl Parts<'_> {
         self.input_norms_by(at, of_ffn)
     }
 
+    /// The input norm of a layer with a single block.
+    pub fn only_norm(&self, at: usize) -> BlockNorms {
+        BlockNorms {
+            input: Some(self.norm(in_layer(at, "attention_norm"))),
+            ..BlockNorms::NONE
+        }
+    }
+
     /// Norms of the inputs of the blocks, by mean and variance, with biases.
     pub fn input_layer_norms(&self, at: usize) -> LayerNorms {
         let of = |name: &str| BlockNorms {

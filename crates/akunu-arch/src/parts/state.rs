@@ -1,43 +1,16 @@
-//! Mixers with a state, with the names of their weights.
+//! Short convolutions, and the parts that all mixers with a state share, with the names of their weights.
 
 use super::{Parts, in_layer, linear};
 use crate::error::ArchError;
 use crate::file::Key;
-use crate::state::{DeltaNet, HeadOrder, Mamba2, ShortConv, Taps};
-use crate::weights::{Change, NamedVector};
+use crate::state::{ShortConv, Taps};
+use crate::weights::NamedVector;
 
-const TAPS: Key = Key::new(
+/// Taps of a convolution before a state.
+pub(super) const TAPS: Key = Key::new(
     &["ssm.conv_kernel"],
     &["linear_conv_kernel_dim", "mamba_d_conv", "conv_kernel"],
 );
-const HEAD_DIM: Key = Key::new(&["ssm.state_size"], &["linear_key_head_dim"]);
-const KEY_HEADS: Key = Key::new(&["ssm.group_count"], &["linear_num_key_heads"]);
-const VALUE_HEADS: Key = Key::new(&["ssm.time_step_rank"], &["linear_num_value_heads"]);
-
-const SSD_STATE: Key = Key::new(&["ssm.state_size"], &["mamba_d_state", "state_size"]);
-const SSD_GROUPS: Key = Key::new(&["ssm.group_count"], &["mamba_n_groups", "n_groups"]);
-const SSD_HEADS: Key = Key::new(&["ssm.time_step_rank"], &["mamba_n_heads", "num_heads"]);
-/// Elements of all heads; folders say by how much more they are than the model's width.
-const SSD_WIDTH: Key = Key::new(&["ssm.inner_size"], &[]);
-const SSD_EXPANSION: Key = Key::new(&[], &["mamba_expand", "expand"]);
-
-/// The sizes of Mamba-2, which all layers have in common.
-pub(crate) struct Mamba2Sizes {
-    heads: u32,
-    head_dim: u32,
-    groups: u32,
-    state_size: u32,
-    taps: u32,
-}
-
-/// The sizes of a delta rule, which all layers have in common.
-pub(crate) struct DeltaSizes {
-    key_heads: u32,
-    value_heads: u32,
-    head_dim: u32,
-    taps: u32,
-}
-
 impl Parts<'_> {
     /// Which layers have full attention: in `config.json` those whose type says so, in GGUF files those that `has` names.
     pub fn attention_layers(
@@ -87,145 +60,6 @@ impl Parts<'_> {
             },
             input: linear(name("input"), 3 * width, width),
             output: linear(name("output"), width, width),
-        }
-    }
-
-    /// The sizes of Mamba-2.
-    pub(crate) fn mamba2_sizes(&self) -> Result<Mamba2Sizes, ArchError> {
-        let file = self.file;
-        let (heads, groups) = (
-            file.required(SSD_HEADS)?,
-            file.u32(SSD_GROUPS)?.unwrap_or(1),
-        );
-        file.check_heads(heads, groups)?;
-        let expanded = file
-            .u32(SSD_EXPANSION)?
-            .unwrap_or(2)
-            .saturating_mul(self.dim);
-        let width = file.u32(SSD_WIDTH)?.unwrap_or(expanded);
-        let state_size = file.required(SSD_STATE)?;
-        if !state_size.is_multiple_of(32) || !(32..=256).contains(&state_size) {
-            let (key, found) = (file.key_name(SSD_STATE), state_size.to_string());
-            return Err(file.invalid(&key, found, "a multiple of 32, at most 256"));
-        }
-        let head_dim = width / heads;
-        let is_even = width.is_multiple_of(heads) && width.is_multiple_of(4);
-        if !is_even || !(1..=1 << 10).contains(&head_dim) {
-            let found = format!("{width} elements for {heads} heads");
-            let wanted = "heads of equal size, up to 1024, a multiple of 4 elements in all";
-            return Err(file.invalid("Mamba-2 heads", found, wanted));
-        }
-        Ok(Mamba2Sizes {
-            heads,
-            head_dim,
-            groups,
-            state_size,
-            taps: self.taps(TAPS)?,
-        })
-    }
-
-    /// Mamba-2 with a bias in its convolution.
-    pub(crate) fn mamba2(&self, at: usize, sizes: &Mamba2Sizes) -> Mamba2 {
-        let &Mamba2Sizes {
-            heads,
-            head_dim,
-            groups,
-            state_size,
-            taps,
-        } = sizes;
-        let name = |part: &str| in_layer(at, &format!("state.{part}"));
-        let (width, xbc) = (heads * head_dim, heads * head_dim + 2 * groups * state_size);
-        let in_folder = self.file.config().is_some();
-        // GGUF files have a row for each head, and for each group of the norm.
-        let of = |part, rows: u32, cols: u32| match in_folder {
-            true => NamedVector::new(name(part), 1, rows * cols),
-            false => NamedVector::new(name(part), rows, cols),
-        };
-        Mamba2 {
-            heads,
-            head_dim,
-            groups,
-            state_size,
-            input: linear(name("input"), width + xbc + heads, self.dim),
-            conv: Taps {
-                count: taps,
-                weight: NamedVector::new(name("conv.weight"), xbc, taps),
-                bias: Some(NamedVector::new(name("conv.bias"), 1, xbc)),
-            },
-            dt_bias: NamedVector::new(name("dt_bias"), 1, heads),
-            a: NamedVector {
-                change: match in_folder {
-                    true => Change::MinusExp,
-                    false => Change::None,
-                },
-                ..of("decay", heads, 1)
-            },
-            d: of("d", heads, 1),
-            norm: of("norm.weight", groups, width / groups),
-            eps: self.eps,
-            output: linear(name("output"), self.dim, width),
-        }
-    }
-
-    /// The sizes of a delta rule.
-    pub(crate) fn delta_sizes(&self) -> Result<DeltaSizes, ArchError> {
-        let file = self.file;
-        let sizes = DeltaSizes {
-            key_heads: file.required(KEY_HEADS)?,
-            value_heads: file.required(VALUE_HEADS)?,
-            head_dim: file.required(HEAD_DIM)?,
-            taps: self.taps(TAPS)?,
-        };
-        file.check_heads(sizes.value_heads, sizes.key_heads)?;
-        if !sizes.head_dim.is_multiple_of(32) || !(32..=256).contains(&sizes.head_dim) {
-            let (key, found) = (file.key_name(HEAD_DIM), sizes.head_dim.to_string());
-            return Err(file.invalid(&key, found, "a multiple of 32, at most 256"));
-        }
-        Ok(sizes)
-    }
-
-    /// A delta rule.
-    pub(crate) fn delta_net(&self, at: usize, sizes: &DeltaSizes) -> DeltaNet {
-        let &DeltaSizes {
-            key_heads,
-            value_heads,
-            head_dim,
-            taps,
-        } = sizes;
-        let in_folder = self.file.config().is_some();
-        let name = |part: &str| in_layer(at, part);
-        let product = |part, rows| linear(name(part), rows, self.dim);
-        let of_heads = |part| NamedVector::new(name(part), 1, value_heads);
-        let value_dim = value_heads * head_dim;
-        let qkv_dim = 2 * key_heads * head_dim + value_dim;
-        DeltaNet {
-            key_heads,
-            value_heads,
-            head_dim,
-            order: match in_folder {
-                true => HeadOrder::Grouped,
-                false => HeadOrder::Tiled,
-            },
-            qkv: product("attention.qkv", qkv_dim),
-            conv: Taps {
-                count: taps,
-                weight: NamedVector::new(name("state.conv.weight"), qkv_dim, taps),
-                bias: None,
-            },
-            gate: product("attention.gate", value_dim),
-            beta: product("state.beta", value_heads),
-            alpha: product("state.alpha", value_heads),
-            decay: NamedVector {
-                change: match in_folder {
-                    true => Change::MinusExp,
-                    false => Change::None,
-                },
-                ..of_heads("state.decay")
-            },
-            dt_bias: of_heads("state.dt_bias"),
-            norm: NamedVector::new(name("state.norm.weight"), 1, head_dim),
-            eps: self.eps,
-            output: linear(name("state.output"), self.dim, value_dim),
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::adapters::AdapterArgs;
 use crate::failure::Failure;
 use crate::guided::{GrammarArgs, SpeculationArgs};
 use crate::input::{self, read_input};
+use crate::kept::{self, KeptArgs};
 use crate::limit::{Limit, limit};
 use crate::loops::LoopArgs;
 use crate::models;
@@ -20,7 +21,7 @@ use crate::running::{Loaded, ModelArgs};
 use crate::sampling::{ListArgs, SamplingArgs, logprobs};
 use crate::terminal::note;
 use crate::typed_ahead::TypedAhead;
-use akunu::{ChatOptions, EngineError, LOOP_WINDOW};
+use akunu::{ChatOptions, EngineError, LOOP_WINDOW, Model};
 use clap::{Parser, ValueEnum};
 use conversation::{Conversation, Shown};
 use lines::{Line, Lines};
@@ -67,6 +68,8 @@ pub struct Chat {
     #[arg(long, value_name = "N", value_parser = logprobs, requires = "json")]
     logprobs: Option<u32>,
     #[command(flatten)]
+    kept: KeptArgs,
+    #[command(flatten)]
     sampling: SamplingArgs,
     #[command(flatten)]
     grammar: GrammarArgs,
@@ -92,18 +95,23 @@ impl Run for Chat {
         // What is typed while the model loads is the first question.
         let _typed_ahead = is_person.then(TypedAhead::keep);
         let loaded = self.model.load()?;
+        self.kept.keep(&loaded.model);
         let shown = Shown {
             json: self.json,
             is_conversation: question.is_none(),
         };
         let mut talk = self.conversation(&loaded, shown)?;
-        if let Some(question) = question {
-            return talk.answer(&question, out);
-        }
-        if is_person {
-            self.welcome(&loaded, &talk);
-        }
-        converse(&mut talk, out)
+        let done = match question {
+            Some(question) => talk.answer(&question, out),
+            None => {
+                if is_person {
+                    self.welcome(&loaded, &talk);
+                }
+                converse(&mut talk, &loaded.model, out)
+            }
+        };
+        kept::finish(&loaded.model);
+        done
     }
 }
 
@@ -163,7 +171,7 @@ impl Chat {
 }
 
 /// Answers line by line, until there are no more.
-fn converse(talk: &mut Conversation, out: &mut dyn Write) -> Result<(), Failure> {
+fn converse(talk: &mut Conversation, model: &Model, out: &mut dyn Write) -> Result<(), Failure> {
     let mut lines = Lines::open()?;
     let mut was_answered = false;
     loop {
@@ -184,6 +192,7 @@ fn converse(talk: &mut Conversation, out: &mut dyn Write) -> Result<(), Failure>
             },
         };
         was_answered = done.is_ok();
+        kept::save(model);
         forgive(done, talk)?;
     }
 }

@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::guided::LookupName;
 use crate::input::{self, read_text};
 use crate::interrupt::Interrupt;
+use crate::kept::KeptArgs;
 use crate::kv::KvArgs;
 use crate::models;
 use crate::open_files;
@@ -77,6 +78,8 @@ pub struct Serve {
     device: DeviceArgs,
     #[command(flatten)]
     kv: KvArgs,
+    #[command(flatten)]
+    kept: KeptArgs,
     /// Guess tokens from what followed the same tokens before, in any request, and check several at once
     #[arg(long, value_enum, default_value = "auto")]
     lookup: LookupName,
@@ -208,9 +211,14 @@ impl Serve {
             check(&path)?;
             let name = name_of(model, &path);
             let (device, kv, threads) = (self.device.clone(), self.kv.options(), self.threads);
+            let kept = self.kept.clone();
             let open = move || {
                 let device = akunu::Device::Custom(device.open(threads)?);
-                Ok(Served::open(&path, device, kv)?)
+                let served = Served::open(&path, device, kv)?;
+                if let Served::Model(model) = &served {
+                    kept.keep(model);
+                }
+                Ok(served)
             };
             Ok(Source {
                 pinned: self.pin.contains(&name),

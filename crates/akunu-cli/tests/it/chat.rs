@@ -61,6 +61,32 @@ fn three_questions_in_one_conversation() {
     assert!(!run.stdout.contains("<|im_end|>"), "{}", run.stdout);
 }
 
+/// A second program takes the prompt over from the folder; without a folder that can be used, it answers and says so.
+#[test]
+fn what_was_read_outlives_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("cache");
+    let cache = cache.to_str().unwrap();
+    let question = "Count the sheep. ".repeat(40);
+    let ask = |cache: &str| {
+        let flags = ["--json", "--temp", "0", "-n", "4", "--cache", cache];
+        let run = piped(&smollm2(), &flags, &question);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let said: Value = serde_json::from_str(run.stdout.trim()).unwrap();
+        let reused = said["reused_tokens"].as_u64().unwrap();
+        (reused, said["text"].clone(), run.stderr)
+    };
+    let (none, first, _) = ask(cache);
+    let (reused, second, _) = ask(cache);
+    assert!(none == 0 && reused >= 128, "{none}, {reused}");
+    assert_eq!(first, second);
+    let taken = folder.path().join("taken");
+    std::fs::write(&taken, "a file").unwrap();
+    let (none, third, told) = ask(taken.to_str().unwrap());
+    assert_eq!((none, first), (0, third));
+    assert!(told.contains("warning: the cache folder"), "{told}");
+}
+
 /// What was saved and loaded is remembered; what was reset is not.
 #[test]
 fn a_conversation_is_saved_loaded_and_forgotten() {

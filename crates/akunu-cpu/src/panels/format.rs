@@ -23,7 +23,7 @@
 //! Floating-point weights have no panels: they are read as the file has them (`crate::matmul::float_gemv`).
 
 use akunu_types::DType;
-use akunu_types::format::{CellFormat, Codes, QK_K};
+use akunu_types::format::{CellFormat, Codes, Numbers, QK_K};
 
 pub use akunu_types::format::{CELL, Scales};
 
@@ -37,7 +37,7 @@ const TABLE_OFFSET: i32 = 128;
 const ALIGN: usize = 64;
 
 /// What codes of 4 bits stand for, where it is not the code itself.
-pub type Table = Option<&'static [i8; 16]>;
+pub type Table = Option<Numbers>;
 
 /// How a quantised cell is laid out, and what its numbers mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,9 @@ impl Quant {
         match self.scales {
             Scales::Plain => matches!(self.bits, 4 | 5 | 8),
             Scales::Power | Scales::Signed => self.table.is_some(),
-            _ if self.table.is_some() => false,
+            Scales::WithMin | Scales::Grouped | Scales::HalvesWithMin if self.table.is_some() => {
+                false
+            }
             Scales::WithMin => true,
             Scales::Grouped => matches!(self.bits, 4 | 5),
             Scales::Halves => matches!(self.bits, 4 | 6),
@@ -95,9 +97,14 @@ impl Quant {
     /// The number that a code stands for.
     pub fn number(self, code: u8) -> i32 {
         match self.table {
-            Some(table) => i32::from(table[usize::from(code & 15)]),
+            Some(table) => i32::from(table.of_codes[usize::from(code & 15)]),
             None => i32::from(code) - self.offset,
         }
+    }
+
+    /// What a number counts.
+    pub fn unit(self) -> f32 {
+        self.table.map_or(1.0, Numbers::unit)
     }
 
     /// Whether its numbers have 8 bits when they are multiplied.

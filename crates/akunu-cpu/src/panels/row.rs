@@ -59,7 +59,8 @@ fn affine(quant: Quant, scales: &[u8], supers: &[u8], n: usize) -> [[f32; 2]; 2]
         }
     };
     let of_super = two_of(supers, quant.super_bytes() / (2 * ROWS));
-    quant.scales.affine(of_cell, of_super)
+    let halves = quant.scales.affine(of_cell, of_super);
+    halves.map(|[scale, min]| [scale * quant.unit(), min])
 }
 
 #[cfg(test)]

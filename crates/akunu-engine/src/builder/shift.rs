@@ -23,7 +23,7 @@ pub(crate) fn shift(
 ) -> Vec<Op> {
     let memory = memory.iter().filter_map(|layer| match &layer.mixer {
         MixerMemory::Attention(memory) => Some(memory),
-        MixerMemory::States(_) => None,
+        MixerMemory::None | MixerMemory::States(_) => None,
     });
     let layers = model.attention().zip(memory);
     let of_layer = layers.filter_map(|(attention, memory): (_, &AttentionMemory)| {

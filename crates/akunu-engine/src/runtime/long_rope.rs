@@ -34,6 +34,9 @@ impl Runtime {
             self.device.write(place.buffer, place.offset, bytes)?;
         }
         self.turns_long = true;
+        if let Some(cache) = &mut self.cache {
+            cache.turn_long();
+        }
         Ok(())
     }
 

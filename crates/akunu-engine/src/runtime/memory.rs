@@ -1,6 +1,6 @@
 //! The buffers of a runtime.
 
-use akunu_arch::{Attention, Model, Output, Rope};
+use akunu_arch::{Attention, Mixer, Model, Output, Rope};
 use akunu_program::op::StatePool;
 use akunu_program::{
     Buffer, Device, LayerCache, Masks, Op, PageMap, RowTable, ScoreMemory, Slice, StepMemory,
@@ -388,9 +388,10 @@ fn layer_memory(
     let mut states = states.iter().copied().map(MixerMemory::States);
     let layers = config.layers.iter().zip(0..);
     let memory = layers.map(|(described, layer)| {
-        let found = match described.mixer.state() {
-            Some(_) => states.next(),
-            None => attention.next(),
+        let found = match &described.mixer {
+            Mixer::None => Some(MixerMemory::None),
+            Mixer::Attention(_) => attention.next(),
+            Mixer::ShortConv(_) | Mixer::DeltaNet(_) | Mixer::Mamba2(_) => states.next(),
         };
         let Some(mixer) = found else {
             unreachable!("every layer has its memory");

@@ -8,6 +8,7 @@ use akunu_program::Slice;
 
 use super::sizes::{PAGE, WINDOW_SLACK, cache_bytes, sequence_pages};
 use super::state::Runtime;
+use crate::cache::Part;
 use crate::error::EngineError;
 use crate::sequence::Sequence;
 
@@ -53,7 +54,7 @@ impl Runtime {
     }
 
     /// A page of a kind; the pool grows if it may.
-    fn take_page(&mut self, kind: usize) -> Result<u32, EngineError> {
+    pub(super) fn take_page(&mut self, kind: usize) -> Result<u32, EngineError> {
         if let Some(page) = self.pools[kind].take() {
             return Ok(page);
         }
@@ -237,8 +238,10 @@ impl Runtime {
                 }
             }
         }
-        self.adopt_state(sequence, len);
-        len
+        match self.adopt_state(sequence, len) {
+            true => len,
+            false => 0,
+        }
     }
 
     /// Takes over a page with the same content, if one is kept.
@@ -263,6 +266,7 @@ impl Runtime {
     /// tokens it then holds, at most `most`. All before `sequence.cached` is the same.
     pub fn adopt(&mut self, sequence: &mut Sequence, tokens: &[u32], most: usize) -> usize {
         let (before, pure) = (sequence.cached, sequence.pure);
+        let n_lost = self.n_lost();
         if pure < before {
             return before;
         }
@@ -284,15 +288,18 @@ impl Runtime {
                         || self.adopt_over(sequence, kind, index)
                 })
             });
-            if all {
+            if all && self.adopt_state(sequence, len) {
                 reached = len;
-                self.adopt_state(sequence, len);
             }
         }
         sequence.tokens.truncate(reached);
         sequence.cached = reached;
         self.drop_pages_after(sequence);
-        reached
+        // Without the file that could not be read: the pages before it are still there.
+        match self.n_lost() > n_lost {
+            true => self.adopt(sequence, tokens, most),
+            false => reached,
+        }
     }
 
     /// Whether the page at this place is full and the sequence's own.
@@ -304,7 +311,7 @@ impl Runtime {
     /// Takes over a page in the place of one that holds less.
     fn adopt_over(&mut self, sequence: &mut Sequence, kind: usize, index: usize) -> bool {
         let name = sequence.name(index, PAGE);
-        if self.pools[kind].find(&name).is_none() {
+        if self.pools[kind].find(&name).is_none() && !self.fetch_page(kind, name) {
             return false;
         }
         self.drop_page(sequence, kind, index);
@@ -315,10 +322,14 @@ impl Runtime {
     /// afterwards.
     fn is_kept(&mut self, sequence: &mut Sequence, index: usize) -> bool {
         let name = sequence.name(index, PAGE);
-        let mut kinds = 0..self.pools.len();
         let any_whole = self.memory.maps.iter().any(|map| map.window.is_none());
         let wanted = |map: &akunu_program::PageMap| map.window.is_none() || !any_whole;
-        kinds.all(|kind| !wanted(&self.memory.maps[kind]) || self.pools[kind].find(&name).is_some())
+        let kinds: Vec<usize> = (0..self.pools.len())
+            .filter(|&kind| wanted(&self.memory.maps[kind]))
+            .collect();
+        kinds.into_iter().all(|kind| {
+            self.pools[kind].find(&name).is_some() || self.is_cached(Part::Page(kind as u32, name))
+        })
     }
 
     /// Another sequence with the same tokens and pages.

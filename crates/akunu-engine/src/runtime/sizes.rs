@@ -22,8 +22,8 @@ pub(crate) const MAX_CHAIN: u32 = 64;
 /// Positions behind a window that are kept, so that a chain can be rolled back.
 pub(super) const WINDOW_SLACK: usize = 2 * MAX_CHAIN as usize;
 
-/// States of a sequence: one that it can come back to, one that grows, and one that is written next.
-const STATES_OF_SEQUENCE: u64 = 3;
+/// States of a sequence: one of its prompt, one that it can come back to, one that grows, and one that is written next.
+const STATES_OF_SEQUENCE: u64 = 4;
 
 /// Pages for one sequence of `context` tokens that is read in pieces of `chunk`, in a layer with this window.
 pub(super) fn sequence_pages(window: Option<u32>, context: usize, chunk: usize) -> u32 {

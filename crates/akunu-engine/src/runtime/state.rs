@@ -10,6 +10,7 @@ use super::chain::{Chain, ChainId, Chosen};
 use super::kind::Programs;
 use super::memory::Memory;
 use super::told::Told;
+use crate::cache::Cache;
 use crate::error::EngineError;
 use crate::loaded::Loaded;
 use crate::pool::Pool;
@@ -63,6 +64,8 @@ pub(crate) struct Runtime {
     pub(super) logits_of: Option<(u64, usize)>,
     /// Whether somebody in this step asks for log probabilities.
     pub(super) is_scored: bool,
+    /// Where pages and states are kept beyond this process.
+    pub(super) cache: Option<Cache>,
     /// Whether heads turn by the factors of long-rope for long sessions.
     pub(super) turns_long: bool,
     pub(super) adapters: AdapterSet,
@@ -91,6 +94,7 @@ impl Runtime {
             texts: Arc::default(),
             logits_of: None,
             is_scored: false,
+            cache: None,
             turns_long: false,
             adapters: AdapterSet::default(),
             active_adapters: 0,

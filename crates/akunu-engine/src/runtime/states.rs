@@ -4,11 +4,12 @@
 //! state, so that a sequence can come back to it:
 //!
 //! ```text
-//! prompt      base ──▶ snapshot, at the last end of a page ──▶ live
+//! prompt      base ──▶ snapshot, at an end of a page before the last tokens ──▶ live
 //! chain       live ──▶ live ──▶ live …        in place, up to the next multiple of SNAPSHOT tokens; then live becomes the base
 //! guesses     live ──▶ a block for each guess, of which the last right one becomes live
 //! ```
 //!
+//! The last snapshot of a prompt stays as long as the sequence has that prompt: the next one often has all of it but the answer.
 //! A sequence that is cut between base and live goes back to its base, and reads the tokens after it again. A base at the end
 //! of a page gets the page's name, in a separate pool: other sequences with the same beginning continue from it, and it is kept
 //! until its memory is needed.
@@ -23,6 +24,8 @@ use crate::sequence::{Left, Sequence, State};
 
 /// Tokens from one state of a growing answer that is kept to the next.
 const SNAPSHOT: usize = 4 * PAGE;
+/// Tokens at the end of a prompt that the next prompt often lacks: with them a template opens the answer.
+const OPENING: usize = 16;
 /// Blocks that a piece of a prompt writes.
 pub(crate) const RUN_STATES: usize = 2;
 /// Bytes of all states up to which the pool grows rather than to give up those that are only kept.
@@ -47,10 +50,9 @@ impl Runtime {
         Ok(())
     }
 
-    fn take_block(&mut self) -> Result<u32, EngineError> {
+    pub(super) fn take_block(&mut self) -> Result<u32, EngineError> {
         let has = self.states.n_pages();
-        let affordable = BUDGET / self.model.config.state_bytes().max(1);
-        let budget = affordable.clamp(FEW.into(), MOST.into()) as u32;
+        let budget = self.state_budget();
         let may_grow = has < budget || self.states.n_available() == 0;
         if !self.states.has_free() && may_grow && has < MOST {
             let more = (2 * has).clamp(FEW, budget.max(has + FEW));
@@ -60,6 +62,15 @@ impl Runtime {
             positions: has as usize,
         };
         self.states.take().ok_or(full)
+    }
+
+    /// Blocks up to which the pool grows rather than to give up states that are only kept.
+    pub(super) fn state_budget(&self) -> u32 {
+        let affordable = BUDGET / self.model.config.state_bytes().max(1);
+        let limit = self
+            .max_positions
+            .map_or(MOST, |positions| positions / SNAPSHOT as u32);
+        (affordable.min(limit.into())).clamp(FEW.into(), MOST.into()) as u32
     }
 
     fn grow_states(&mut self, n_blocks: u32) -> Result<(), EngineError> {
@@ -73,7 +84,11 @@ impl Runtime {
     }
 
     /// The sequence's state after its first `at` tokens; `None` for a sequence without tokens.
-    fn state_at(&self, sequence: &Sequence, at: usize) -> Result<Option<State>, EngineError> {
+    pub(super) fn state_at(
+        &self,
+        sequence: &Sequence,
+        at: usize,
+    ) -> Result<Option<State>, EngineError> {
         let states = &sequence.states;
         let mut all = [states.live, states.base].into_iter().flatten();
         match all.find(|state| state.at == at) {
@@ -95,8 +110,8 @@ impl Runtime {
         }
         let from = self.state_at(sequence, sequence.cached)?;
         let (first, end) = (sequence.cached, sequence.cached + n);
-        let page_end = end / PAGE * PAGE;
-        let snapshot = match page_end > first && page_end < end {
+        let page_end = end.saturating_sub(OPENING) / PAGE * PAGE;
+        let snapshot = match page_end > first {
             true => Some(State {
                 at: page_end,
                 block: spare(sequence)?,
@@ -134,10 +149,14 @@ impl Runtime {
         }
         let from = self.state_at(sequence, sequence.cached)?;
         if from != sequence.states.live || !self.writes_in_place(sequence) {
+            self.check_state(sequence, from)?;
             let block = spare(sequence)?;
             self.make_base(sequence, from);
             let at = sequence.cached;
             sequence.states.live = Some(State { at, block });
+        }
+        if sequence.states.checked.is_none() {
+            self.check_state(sequence, from)?;
         }
         let Some(live) = &mut sequence.states.live else {
             return Err(EngineError::StateLost);
@@ -197,7 +216,7 @@ impl Runtime {
     }
 
     /// A state that stays becomes the base.
-    fn make_base(&mut self, sequence: &mut Sequence, state: Option<State>) {
+    pub(super) fn make_base(&mut self, sequence: &mut Sequence, state: Option<State>) {
         let states = &mut sequence.states;
         let before = [states.base.take(), states.live.take()];
         states.base = state;
@@ -213,15 +232,6 @@ impl Runtime {
         }
     }
 
-    /// Names a state at the end of a page, so that others find it.
-    fn name_state(&mut self, sequence: &mut Sequence, state: State) {
-        let has_tokens = state.at <= sequence.tokens.len().min(sequence.pure);
-        if state.at > 0 && state.at.is_multiple_of(PAGE) && has_tokens {
-            let name = sequence.name(state.at / PAGE - 1, PAGE);
-            self.states.name(state.block, name);
-        }
-    }
-
     /// Takes note of the states that a step has left, now that what it has read is known.
     pub(super) fn settle_states(&mut self, sequence: &mut Sequence) {
         for block in std::mem::take(&mut sequence.states.spare) {
@@ -229,17 +239,21 @@ impl Runtime {
         }
         match std::mem::take(&mut sequence.states.left) {
             Left::Nothing => {}
-            // A state with a name must not be overwritten.
-            Left::Run { end, .. } if end.at.is_multiple_of(PAGE) => {
-                self.make_base(sequence, Some(end));
-            }
             Left::Run {
                 from,
                 snapshot,
                 end,
             } => {
                 self.make_base(sequence, snapshot.or(from));
-                sequence.states.live = Some(end);
+                if snapshot.is_some() {
+                    self.keep_for_prompt(sequence);
+                }
+                sequence.states.checked = None;
+                match end.at.is_multiple_of(PAGE) {
+                    // A state with a name must not be overwritten.
+                    true => self.make_base(sequence, Some(end)),
+                    false => sequence.states.live = Some(end),
+                }
             }
             Left::Next(mut left) => {
                 let reached = left.iter().find(|state| state.at == sequence.cached);
@@ -271,7 +285,7 @@ impl Runtime {
     }
 
     /// Gives back the blocks of a step that came to nothing.
-    fn drop_left(&mut self, sequence: &mut Sequence) {
+    pub(super) fn drop_left(&mut self, sequence: &mut Sequence) {
         let states = &mut sequence.states;
         let left = match std::mem::take(&mut states.left) {
             Left::Nothing => Vec::new(),
@@ -285,117 +299,6 @@ impl Runtime {
         {
             self.states.release(state.block);
         }
-    }
-
-    /// Goes back to the last state at or before `cached`, and lowers `cached` to it.
-    pub(super) fn cut_to_state(&mut self, sequence: &mut Sequence) {
-        if !self.has_states() {
-            return;
-        }
-        self.drop_left(sequence);
-        let states = &mut sequence.states;
-        if let Some(live) = states.live.take_if(|live| live.at != sequence.cached) {
-            self.states.release(live.block);
-        }
-        if states.live.is_some() {
-            return;
-        }
-        if let Some(base) = states.base.take_if(|base| base.at > sequence.cached) {
-            self.states.release(base.block);
-        }
-        sequence.cached = states.base.map_or(0, |base| base.at);
-    }
-
-    /// Gives back all blocks of a sequence.
-    pub(super) fn free_states(&mut self, sequence: &mut Sequence) {
-        self.drop_left(sequence);
-        let states = std::mem::take(&mut sequence.states);
-        let kept = [states.live, states.base].into_iter().flatten();
-        let blocks = kept.map(|state| state.block).chain(states.spare);
-        blocks.for_each(|block| self.states.release(block));
-    }
-
-    /// Gives a fork the last state of its original, and lowers the fork's `cached` to it.
-    pub(super) fn fork_states(&mut self, from: &Sequence, fork: &mut Sequence) {
-        if !self.has_states() {
-            return;
-        }
-        let states = [from.states.live, from.states.base].into_iter().flatten();
-        let mut states = states.filter(|state| state.at <= from.cached);
-        fork.states.base = states.next();
-        fork.cached = fork.states.base.map_or(0, |base| base.at);
-        if let Some(base) = fork.states.base {
-            self.states.share(base.block);
-        }
-    }
-
-    /// The most of the first `len` tokens after which there is a state: the sequence's own, or one of its name.
-    pub(super) fn last_state(&mut self, sequence: &mut Sequence, len: usize) -> usize {
-        if !self.has_states() {
-            return len;
-        }
-        let states = [sequence.states.live, sequence.states.base];
-        let own = states.into_iter().flatten().map(|state| state.at);
-        let own = own.filter(|&at| at <= len).max().unwrap_or(0);
-        let named = len.min(sequence.tokens.len()).min(sequence.pure) / PAGE;
-        let mut named = (own / PAGE..named).rev();
-        let found = named.find(|&index| self.find_state(sequence, index).is_some());
-        found.map_or(own, |index| (index + 1) * PAGE)
-    }
-
-    fn find_state(&mut self, sequence: &mut Sequence, index: usize) -> Option<u32> {
-        let name = sequence.name(index, PAGE);
-        self.states.find(&name)
-    }
-
-    /// Takes over the state after `at` tokens, which [`Runtime::last_state`] has found, if it is not the sequence's own.
-    pub(super) fn adopt_state(&mut self, sequence: &mut Sequence, at: usize) {
-        let states = [sequence.states.live, sequence.states.base];
-        let is_own = states.into_iter().flatten().any(|state| state.at == at);
-        if !self.has_states() || at == 0 || is_own {
-            return;
-        }
-        if let Some(block) = self.find_state(sequence, at / PAGE - 1) {
-            self.states.share(block);
-            self.make_base(sequence, Some(State { at, block }));
-        }
-    }
-
-    /// The bytes of the states after the first `at` tokens, layer by layer.
-    pub fn read_states(&self, sequence: &Sequence, at: usize) -> Result<Vec<u8>, EngineError> {
-        let mut bytes = Vec::new();
-        if !self.has_states() {
-            return Ok(bytes);
-        }
-        if let Some(state) = self.state_at(sequence, at)? {
-            for place in self.memory.state_places(&self.model.config, state.block) {
-                let mut part = vec![0; place.bytes];
-                self.device.read(place.buffer, place.offset, &mut part)?;
-                bytes.extend(part);
-            }
-        }
-        Ok(bytes)
-    }
-
-    /// Makes what [`Runtime::read_states`] has read the state after the first `at` tokens.
-    pub fn write_states(
-        &mut self,
-        sequence: &mut Sequence,
-        at: usize,
-        mut bytes: &[u8],
-    ) -> Result<(), EngineError> {
-        if !self.has_states() || at == 0 {
-            return Ok(());
-        }
-        self.free_states(sequence);
-        let block = self.take_block()?;
-        sequence.states.base = Some(State { at, block });
-        for place in self.memory.state_places(&self.model.config, block) {
-            let (part, rest) = bytes.split_at(place.bytes);
-            self.device.write(place.buffer, place.offset, part)?;
-            bytes = rest;
-        }
-        Ok(())
     }
 }
 

@@ -361,6 +361,7 @@ impl Runtime {
         ran?;
         self.stored(sequence, tokens);
         if kind == Kind::Logits {
+            self.check_last_state(sequence)?;
             self.logits_of = Some((sequence.id, sequence.tokens.len()));
         }
         Ok(())

@@ -1,15 +1,11 @@
 //! Saving a session to a file and restoring it.
 //!
 //! Everything is read from the device before the file is opened, so that the device does not wait for the disk.
-//! A new file gets an unguessable name beside its target, is written and synced, and then takes the target's place: at
-//! any moment the target is whole, old or new. What a program that was killed left behind goes with the next saving.
 
-use std::collections::hash_map::RandomState;
-use std::fs::{self, File, OpenOptions};
-use std::hash::{BuildHasher, Hasher};
-use std::io::{Read, Write};
+use std::fs::File;
+use std::io::Read;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use akunu_arch::Attention;
 use akunu_types::KvFormat;
@@ -18,6 +14,7 @@ use sha2::{Digest, Sha256};
 use super::file::{CHECKSUM, Header};
 use super::state::Session;
 use crate::error::{EngineError, SavedSessionError};
+use crate::replace_file::replace_file;
 use crate::runtime::PAGE;
 
 impl Session {
@@ -26,7 +23,7 @@ impl Session {
     pub fn save(&mut self, path: impl AsRef<Path>) -> Result<(), EngineError> {
         let path = path.as_ref();
         let bytes = self.file_bytes().map_err(|error| error.of(path))?;
-        write_file(path, &bytes).map_err(|error| SavedSessionError::from(error).of(path))
+        replace_file(path, &bytes).map_err(|error| SavedSessionError::from(error).of(path))
     }
 
     /// Makes a saved session the whole content of this one, which may have another context size. A
@@ -230,82 +227,4 @@ impl Heads {
         }
         from
     }
-}
-
-/// What the names of unfinished files end with.
-const UNFINISHED: &str = ".akunu-part";
-
-/// Replaces a file by one with these bytes.
-fn write_file(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    remove_leftovers(folder, &name);
-    let part = unguessable(folder, &name);
-    let written = write_new(&part, bytes).and_then(|()| fs::rename(&part, path));
-    if written.is_err() {
-        // There may be none; the first error is the one to tell.
-        let _ = fs::remove_file(&part);
-    }
-    written?;
-    // The name itself is on the disk only when the folder is. Not every system lets a folder be opened.
-    match File::open(folder) {
-        Ok(folder) => folder.sync_all(),
-        Err(_) => Ok(()),
-    }
-}
-
-fn write_new(part: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).open(part)?;
-    file.write_all(bytes)?;
-    file.sync_all()
-}
-
-/// An unguessable file name.
-fn unguessable(folder: &Path, name: &str) -> PathBuf {
-    // The hasher of the standard library is keyed by the system's random numbers.
-    let random = |n: u32| {
-        let mut hasher = RandomState::new().build_hasher();
-        hasher.write_u32(n);
-        hasher.finish()
-    };
-    let (a, b, owner) = (random(0), random(1), std::process::id());
-    folder.join(format!(".{name}.{a:016x}{b:016x}.{owner}{UNFINISHED}"))
-}
-
-/// Removes what savings of this file left behind whose programs were killed.
-fn remove_leftovers(folder: &Path, name: &str) {
-    let Ok(entries) = fs::read_dir(folder) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let file = entry.file_name();
-        let file = file.to_string_lossy();
-        let rest = file
-            .strip_prefix('.')
-            .and_then(|rest| rest.strip_prefix(name));
-        let owner = rest
-            .and_then(|rest| {
-                rest.strip_prefix('.')?
-                    .strip_suffix(UNFINISHED)?
-                    .split_once('.')
-            })
-            .and_then(|(_, owner)| owner.parse().ok());
-        if owner.is_some_and(|owner| is_gone(owner, &entry)) {
-            let _ = fs::remove_file(entry.path());
-        }
-    }
-}
-
-/// Whether the program that wrote a file has ended: the system says so or, where it does not, the file is old.
-fn is_gone(owner: u32, entry: &fs::DirEntry) -> bool {
-    const OLD: std::time::Duration = std::time::Duration::from_secs(60);
-    let processes = Path::new("/proc");
-    if processes.join("self").exists() {
-        return !processes.join(owner.to_string()).exists();
-    }
-    let time = entry.metadata().and_then(|data| data.modified());
-    time.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > OLD))
 }

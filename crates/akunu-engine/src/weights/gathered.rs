@@ -35,7 +35,10 @@ pub(super) fn matrix(
         true => transposed(bytes, weight, view.dtype.block_bytes()),
         false => {
             let row_bytes = view.dtype.bytes_of(weight.cols as usize).unwrap_or(0);
-            runs(bytes, weight, row_bytes)
+            match weight.pieces.is_empty() {
+                true => runs(bytes, weight, row_bytes),
+                false => pieces(bytes, &weight.pieces, row_bytes),
+            }
         }
     };
     Ok(Matrix {
@@ -54,6 +57,12 @@ fn runs(bytes: &[u8], weight: &NamedMatrix, row_bytes: usize) -> Vec<u8> {
     rows.flat_map(|row| &bytes[row * row_bytes..][..row_bytes])
         .copied()
         .collect()
+}
+
+/// Pieces of some rows of `len` bytes, one behind the other.
+fn pieces(bytes: &[u8], pieces: &[[u32; 2]], len: usize) -> Vec<u8> {
+    let piece = |&[first, rows]: &[u32; 2]| &bytes[first as usize * len..][..rows as usize * len];
+    pieces.iter().flat_map(piece).copied().collect()
 }
 
 /// Rows of each matrix of a stack, (stack, tensor columns, columns), of a tensor (stack, columns, tensor columns) of numbers of so

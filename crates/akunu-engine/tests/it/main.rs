@@ -6,6 +6,7 @@ mod support;
 
 mod adapters;
 mod batch;
+mod cached_pages;
 mod contradictions;
 mod cost;
 mod encoders;

@@ -218,6 +218,77 @@ fn a_saved_session_has_its_state() {
     }
 }
 
+/// A thinking model's answer is longer than there is room for its states, and the next prompt has all of this one but the answer and
+/// the tokens that opened it. Breaks when the state of the prompt is given up for those of the answer.
+#[test]
+fn the_next_prompt_goes_on_from_this_one_after_any_answer() {
+    for name in MODELS {
+        let model = load(name);
+        model.limit_pool(2048);
+        let mut session = open(&model, 2048);
+        session.feed(&prompt(130, 3)).expect("fits");
+        go_on(&mut session, options(1700));
+        let mut tokens = prompt(127, 3);
+        tokens.extend(prompt(40, 8));
+        let fed = session.feed(&tokens).expect("fits");
+        assert_eq!((fed.reused, fed.processed), (64, 103), "{name}");
+        assert_fresh(&mut session, name);
+    }
+}
+
+/// An edit in the middle of a long prompt costs what comes after it, and at most a piece of the prompt more.
+#[test]
+fn an_edit_costs_what_comes_after_it() {
+    for name in MODELS {
+        let model = load(name);
+        let mut session = open(&model, CONTEXT);
+        let mut tokens = prompt(1000, 3);
+        session.feed(&tokens).expect("fits");
+        for edit in [900, 500, 130] {
+            tokens[edit] = (tokens[edit] + 1) % 256;
+            let fed = session.feed(&tokens).expect("fits");
+            let after = 1000 - edit;
+            let most = after + 96 + 64;
+            assert!(
+                (after..=most).contains(&fed.processed),
+                "{name}, edit at {edit}: {} are read",
+                fed.processed
+            );
+        }
+        assert_fresh(&mut session, name);
+    }
+}
+
+/// A state that grows beyond all numbers, at the end of a prompt and in an answer. Breaks without a check, and when another layer
+/// is named.
+#[test]
+fn a_state_that_becomes_infinite_is_named() {
+    for (name, layer) in [("qwen35", 1), ("nemotron_h", 4)] {
+        let mut fixture = Fixture::read("transformers", name);
+        let rates = format!("blk.{layer}.ssm_a");
+        let rates = fixture
+            .weights
+            .iter_mut()
+            .find(|weight| weight.gguf == rates);
+        let rates = rates.expect("there are some");
+        (rates.minus_exp, rates.scale, rates.offset) = (false, 0.5, 1.0);
+        let file = TinyModel::of(&fixture);
+        let model = Model::load(&file.path, exact_cpu()).expect("a whole model");
+        let wanted = format!(
+            ": the state of layer {layer} has become NaN or infinite, so the model's weights are damaged; fetch the file again"
+        );
+        let mut session = open(&model, CONTEXT);
+        let error = session.feed(&prompt(700, 3)).expect_err("it grows");
+        assert!(error.to_string().ends_with(&wanted), "{error}");
+        let mut session = open(&model, CONTEXT);
+        session.feed(&prompt(3, 3)).expect("it is still small");
+        let generation = session.generate(options(900)).expect("fine");
+        let error = generation.filter_map(Result::err).next();
+        let error = error.expect("it grows").to_string();
+        assert!(error.ends_with(&wanted), "{error}");
+    }
+}
+
 /// A dropped session releases its blocks.
 #[test]
 fn states_are_given_back() {

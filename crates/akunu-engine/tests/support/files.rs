@@ -59,6 +59,11 @@ pub fn write_gguf(model: &Fixture, folder: &Path) -> PathBuf {
         if let Some(rows) = weight.gguf_rows {
             dims = vec![dims[0] / rows, rows];
         }
+        if !weight.gguf_pieces.is_empty() {
+            let parts = weight.gguf_pieced();
+            tensors.extend(parts.map(|(name, rows, values)| (name, vec![dims[0], rows], values)));
+            continue;
+        }
         if !weight.gguf_parts.is_empty() {
             let (values, cols) = (weight.gguf_values(), dims[0] as usize);
             for part in &weight.gguf_parts {

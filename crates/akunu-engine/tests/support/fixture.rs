@@ -65,7 +65,7 @@ pub struct Weight {
     /// Rows and columns, or the length of a vector; first the number of matrices that lie one behind the other.
     pub shape: Vec<u64>,
     pub scale: f32,
-    offset: f32,
+    pub offset: f32,
     gguf_adds: f32,
     /// The heads of a matrix whose rows are interleaved in GGUF; 0 for others.
     interleaved_heads: usize,
@@ -75,9 +75,12 @@ pub struct Weight {
     /// Rows of a vector that is a matrix in GGUF.
     #[serde(default)]
     pub gguf_rows: Option<u64>,
+    /// Tensors that GGUF has instead of it: names, and their rows, as the first of each piece and their number.
+    #[serde(default)]
+    pub gguf_pieces: Vec<(String, Vec<[usize; 2]>)>,
     /// Whether GGUF has `-e^w`.
     #[serde(default)]
-    minus_exp: bool,
+    pub minus_exp: bool,
 }
 
 /// Some rows of a matrix, which are a tensor of their own in GGUF.
@@ -179,6 +182,17 @@ impl Weight {
                 .flat_map(|matrix| &matrix[first..first + half])
                 .copied()
                 .collect()
+        })
+    }
+
+    /// The tensors that GGUF has instead of it, with their rows and values.
+    pub fn gguf_pieced(&self) -> impl Iterator<Item = (&str, u64, Vec<f32>)> {
+        let (values, cols) = (self.values(), self.shape[1] as usize);
+        self.gguf_pieces.iter().map(move |(name, pieces)| {
+            let piece = |&[first, rows]: &[usize; 2]| &values[first * cols..][..rows * cols];
+            let rows = pieces.iter().map(|[_, rows]| *rows as u64).sum();
+            let found = pieces.iter().flat_map(piece).copied().collect();
+            (name.as_str(), rows, found)
         })
     }
 

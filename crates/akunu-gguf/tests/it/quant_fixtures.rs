@@ -5,7 +5,7 @@
 //! from the same generator with exact arithmetic.
 
 use akunu_gguf::GgufFile;
-use akunu_gguf::quant::{dequantise, quantise, supported};
+use akunu_gguf::quant::{dequantise, quantise};
 use akunu_types::format::{Block, WithBlock};
 use akunu_types::{DType, Scalar};
 use half::f16;
@@ -163,7 +163,8 @@ fn encoded(dtype: DType, values: &[f32]) -> Vec<u8> {
 #[test]
 fn decoding_random_blocks_agrees_to_the_bit() {
     let rows = fixture().dequantise;
-    assert_eq!(rows.len(), supported().count(), "one row a format");
+    let decoded_here = DType::all().filter(|dtype| dtype.decoder().is_some());
+    assert_eq!(rows.len(), decoded_here.count(), "one row a format");
     for row in rows {
         let dtype = dtype(&row.dtype);
         let mut rng = XorShift(row.seed);

@@ -11,7 +11,7 @@ use super::experts::{expert_params, gate_params};
 use super::lowering::Lowering;
 use super::nvidia::{half_stride, halved_bytes};
 use crate::kernel::convert::half_rows::{self, Order};
-use crate::kernel::experts::select::GroupedKernel;
+use crate::kernel::experts::select::{GroupedKernel, Routed};
 use crate::kernel::experts::sort_experts::{TILE_WORDS, n_tiles};
 use crate::kernel::experts::{expert_gemm, sort_experts};
 use crate::kernel::nvidia::tensor_experts;
@@ -35,19 +35,24 @@ fn reads_halves(kernel: KernelId) -> bool {
 }
 
 impl Lowering<'_> {
-    /// Lowers the products of experts at the beginning of `ops` as grouped ones, where `kernel_of` has a kernel for a format and so
-    /// many results of so many experts; how many operations.
+    /// Lowers the products of experts at the beginning of `ops` as grouped ones, where `kernel_of` has a kernel for their format and so
+    /// many rows and experts; how many operations.
     pub(super) fn grouped_experts(
         &mut self,
         ops: &[Op],
-        kernel_of: impl Fn(DType, [u32; 2]) -> Option<GroupedKernel>,
+        kernel_of: impl Fn(DType, &Routed) -> Option<GroupedKernel>,
     ) -> Option<usize> {
         let [Op::ExpertGate(gate), Op::ExpertDown(down), ..] = ops else {
             return None;
         };
         let [n_experts, n_used] = gate.experts;
-        let n_results = self.program.room.rows().saturating_mul(n_used);
-        let kernel_of = |dtype| kernel_of(dtype, [n_results, n_experts]);
+        let routed = Routed {
+            n_rows: self.program.room.rows(),
+            n_used,
+            n_experts,
+        };
+        let n_results = routed.n_results();
+        let kernel_of = |dtype| kernel_of(dtype, &routed);
         let first = kernel_of(gate.gate.matrix.dtype)?;
         let second = kernel_of(down.weight.matrix.dtype)?;
         let are_alike = (gate.ids, gate.experts) == (down.ids, down.experts);
@@ -60,11 +65,7 @@ impl Lowering<'_> {
             true => halved_bytes(n_rows, half_stride(cols, Order::Rows), Order::Rows),
             false => [0; 2],
         };
-        let of_gate = halved(
-            first.kernel,
-            n_results / n_used.max(1),
-            gate.gate.matrix.cols,
-        );
+        let of_gate = halved(first.kernel, routed.n_rows, gate.gate.matrix.cols);
         let of_down = halved(second.kernel, n_results, down.weight.matrix.cols);
         let [order, tiles, factors, halves] = self.scratch([
             bytes[0],

@@ -34,8 +34,8 @@ impl Rules for NvidiaRules {
             .or_else(|| self.halved_result(lowering, ops))
             .or_else(|| self.decode_attention(lowering, ops))
             .or_else(|| {
-                lowering.grouped_experts(ops, |dtype, results| {
-                    select::grouped_kernel(dtype, results, &self.chip)
+                lowering.grouped_experts(ops, |dtype, routed| {
+                    select::grouped_kernel(dtype, routed, &self.chip)
                 })
             })
     }

@@ -37,7 +37,13 @@ impl WithBlock for SmallScales<'_> {
                     }
                     // 2^-9 to 2^-6.
                     Scalar::E8M0 => field_bytes.fill(118 + rng.below(4) as u8),
-                    Scalar::U8 | Scalar::I8 | Scalar::U32 | Scalar::F32 => {}
+                    Scalar::QuarterF16 => {
+                        let small = f16::from_f32(rng.unit() * 0.02).to_bits();
+                        for (at, quarter) in field_bytes.chunks_exact_mut(2).enumerate() {
+                            quarter[1] = quarter[1] & 15 | (small >> (4 * at) << 4) as u8;
+                        }
+                    }
+                    Scalar::U8 | Scalar::I8 | Scalar::U16 | Scalar::U32 | Scalar::F32 => {}
                 }
             }
         }

@@ -12,7 +12,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use akunu::{Batch, BatchEvent, Model, Progress, SequenceId, SessionOptions};
 use tokio::sync::OwnedSemaphorePermit;
@@ -21,6 +21,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use super::stats::{Load, Stats};
 use super::work::{Asked, Event, Message, Waiting, What};
 use crate::error::ApiError;
+
+/// How long files of the cache are waited for before more are given to their writer.
+const WRITING: Duration = Duration::from_millis(20);
 
 /// An answer that has a place in the batch.
 struct Running {
@@ -60,9 +63,10 @@ impl Worker {
     pub fn run(mut self, mut inbox: UnboundedReceiver<Message>) {
         loop {
             if self.running.is_empty() && self.queue.is_empty() {
+                self.save_cache(&inbox);
                 match inbox.blocking_recv() {
                     Some(message) => self.take(message),
-                    None => return,
+                    None => return self.finish_cache(),
                 }
             }
             while let Ok(message) = inbox.try_recv() {
@@ -74,6 +78,36 @@ impl Worker {
                 self.hand_out(event);
             }
             self.count();
+        }
+    }
+
+    /// Gives new pages and states to the cache's writer, until the next request.
+    fn save_cache(&self, inbox: &UnboundedReceiver<Message>) {
+        while inbox.is_empty() && !inbox.is_closed() {
+            match self.model.save_cache() {
+                // The writer has enough to do.
+                Ok(true) => std::thread::sleep(WRITING),
+                Ok(false) => break,
+                Err(error) => {
+                    tracing::warn!(%error, "the cache could not be written");
+                    break;
+                }
+            }
+        }
+        self.tell_cache_fault();
+    }
+
+    /// Waits until all of them are written: no request can follow.
+    fn finish_cache(&self) {
+        if let Err(error) = self.model.finish_cache() {
+            tracing::warn!(%error, "the cache could not be written");
+        }
+        self.tell_cache_fault();
+    }
+
+    fn tell_cache_fault(&self) {
+        if let Some(fault) = self.model.take_cache_fault() {
+            tracing::warn!("{fault}");
         }
     }
 

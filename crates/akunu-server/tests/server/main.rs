@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that meets an error fails")]
 
 mod audio;
+mod cached;
 mod cancelled;
 mod chat;
 mod client;

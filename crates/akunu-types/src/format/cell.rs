@@ -43,7 +43,31 @@ pub enum Codes {
     /// The code less this.
     Above(i32),
     /// A place in this table. Codes have 4 bits.
-    Table(&'static [i8; 16]),
+    Table(Numbers),
+}
+
+/// Sixteen numbers that codes of 4 bits stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Numbers {
+    /// The numbers, before they are halved.
+    pub of_codes: &'static [i8; 16],
+    /// How often all of them are halved.
+    pub halvings: u32,
+}
+
+impl Numbers {
+    /// These numbers as they are.
+    pub const fn whole(of_codes: &'static [i8; 16]) -> Numbers {
+        Numbers {
+            of_codes,
+            halvings: 0,
+        }
+    }
+
+    /// What 1 in the table stands for.
+    pub const fn unit(self) -> f32 {
+        f32::from_bits((127 - self.halvings) << 23)
+    }
 }
 
 /// How the scales of a cell are stored.
@@ -114,9 +138,9 @@ impl CellFormat {
     pub fn values(self, cell: &Cell, out: &mut [f32; CELL]) {
         match self.codes {
             Codes::Above(zero) => self.scaled(cell, out, |code| (i32::from(code) - zero) as f32),
-            Codes::Table(table) => {
-                self.scaled(cell, out, |code| f32::from(table[usize::from(code & 15)]));
-            }
+            Codes::Table(numbers) => self.scaled(cell, out, |code| {
+                f32::from(numbers.of_codes[usize::from(code & 15)]) * numbers.unit()
+            }),
         }
     }
 

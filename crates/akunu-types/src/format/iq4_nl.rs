@@ -3,7 +3,7 @@
 use half::f16;
 
 use super::bits::nibbles;
-use super::{Block, Cell, CellFormat, Codes, Scales};
+use super::{Block, Cell, CellFormat, Codes, Numbers, Scales};
 use crate::layout::shared_struct;
 
 /// The numbers of the codes, in ascending order.
@@ -28,7 +28,7 @@ impl Block for BlockIQ4NL {
     const CELLS: usize = 1;
     const FORMAT: CellFormat = CellFormat {
         bits: 4,
-        codes: Codes::Table(&IQ4_NL_NUMBERS),
+        codes: Codes::Table(Numbers::whole(&IQ4_NL_NUMBERS)),
         scales: Scales::Plain,
     };
 

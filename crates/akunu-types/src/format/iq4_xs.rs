@@ -3,7 +3,7 @@
 use half::f16;
 
 use super::bits::nibbles;
-use super::{Block, Cell, CellFormat, Codes, IQ4_NL_NUMBERS, Scales};
+use super::{Block, Cell, CellFormat, Codes, IQ4_NL_NUMBERS, Numbers, Scales};
 use crate::layout::shared_struct;
 
 shared_struct! {
@@ -27,7 +27,7 @@ impl Block for BlockIQ4XS {
     const CELLS: usize = 8;
     const FORMAT: CellFormat = CellFormat {
         bits: 4,
-        codes: Codes::Table(&IQ4_NL_NUMBERS),
+        codes: Codes::Table(Numbers::whole(&IQ4_NL_NUMBERS)),
         scales: Scales::Signed,
     };
 

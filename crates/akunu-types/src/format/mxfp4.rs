@@ -4,7 +4,7 @@
 //! and the scale is halved instead.
 
 use super::bits::nibbles;
-use super::{Block, Cell, CellFormat, Codes, Scales};
+use super::{Block, Cell, CellFormat, Codes, Numbers, Scales};
 use crate::e8m0::E8M0;
 use crate::layout::shared_struct;
 
@@ -28,7 +28,7 @@ impl Block for BlockMXFP4 {
     const CELLS: usize = 1;
     const FORMAT: CellFormat = CellFormat {
         bits: 4,
-        codes: Codes::Table(&MXFP4_NUMBERS),
+        codes: Codes::Table(Numbers::whole(&MXFP4_NUMBERS)),
         scales: Scales::Power,
     };
 

@@ -43,7 +43,7 @@ const CELL_BYTES: usize = size_of::<Int8Block<1>>();
 
 /// Whether such weights are multiplied in this way: q3_k, q4_k, q5_k and q6_k are.
 pub fn fits(quant: Quant) -> bool {
-    matches!(quant.scales, Scales::Grouped | Scales::Halves)
+    quant.table.is_none() && matches!(quant.scales, Scales::Grouped | Scales::Halves)
 }
 
 /// Bytes that x takes.

@@ -19,6 +19,8 @@ pub const TABLE: u8 = 5;
 pub const TABLE_POWER: u8 = 6;
 /// [`Scales::Signed`], of codes in a table, as a const parameter.
 pub const TABLE_SIGNED: u8 = 7;
+/// [`Scales::Halves`], of codes in a table, as a const parameter.
+pub const TABLE_HALVES: u8 = 8;
 
 /// Bytes ahead of the present cell that are fetched.
 pub const AHEAD: usize = 8192;
@@ -51,6 +53,7 @@ pub unsafe fn for_cells<F: ForCells>(quant: Quant, form: F) -> F::Out {
             (4, Scales::Plain) => form.run::<4, PLAIN>(table),
             (4, Scales::WithMin) => form.run::<4, WITH_MIN>(table),
             (4, Scales::Grouped) => form.run::<4, GROUPED>(table),
+            (4, Scales::Halves) if table.is_some() => form.run::<4, TABLE_HALVES>(table),
             (4, Scales::Halves) => form.run::<4, HALVES>(table),
             (4, Scales::HalvesWithMin) => form.run::<4, HALVES_WITH_MIN>(table),
             (5, Scales::Plain) => form.run::<5, PLAIN>(table),
@@ -67,13 +70,13 @@ pub unsafe fn for_cells<F: ForCells>(quant: Quant, form: F) -> F::Out {
 
 /// Whether the codes of such cells are places in a table.
 pub const fn has_table(scales: u8) -> bool {
-    matches!(scales, TABLE | TABLE_POWER | TABLE_SIGNED)
+    matches!(scales, TABLE | TABLE_POWER | TABLE_SIGNED | TABLE_HALVES)
 }
 
 /// Whether such cells have a scale for each half of the columns: a small integer, so that both halves are still summed
 /// as integers.
 pub const fn has_halves(scales: u8) -> bool {
-    matches!(scales, HALVES | HALVES_WITH_MIN)
+    matches!(scales, HALVES | HALVES_WITH_MIN | TABLE_HALVES)
 }
 
 /// Whether such cells have one minimum for all columns.
@@ -89,7 +92,7 @@ pub const fn layout(bits: u32, scales: u8) -> Quant {
         TABLE_SIGNED => Scales::Signed,
         WITH_MIN => Scales::WithMin,
         GROUPED => Scales::Grouped,
-        HALVES => Scales::Halves,
+        HALVES | TABLE_HALVES => Scales::Halves,
         _ => Scales::HalvesWithMin,
     };
     Quant {

@@ -93,6 +93,24 @@ fn qwen35moe() {
     agrees("qwen35moe");
 }
 
+/// The delta rule whose products are merged, in folders all and in GGUF files two of them.
+#[test]
+fn qwen3next() {
+    agrees("qwen3next");
+}
+
+/// Mamba-2 in every layer, and neither attention nor feed-forward blocks.
+#[test]
+fn mamba2() {
+    agrees("mamba2");
+}
+
+/// Layers of one block each: Mamba-2, attention without positions, or the square of a ReLU.
+#[test]
+fn nemotron_h() {
+    agrees("nemotron_h");
+}
+
 /// Mamba-2, attention whose keys do not turn, and experts beside one of all tokens.
 #[test]
 fn granitehybrid() {

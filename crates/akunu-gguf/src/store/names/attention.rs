@@ -10,6 +10,7 @@ pub(super) const MODULES: &[Module] = &[
         "blk.{}.attn_q",
         &[
             Always("layers.{}.self_attn.q_proj"),
+            Always("layers.{}.mixer.q_proj"),
             Always("encoder.layer.{}.attention.self.query"),
             Always("encoder.layer.{}.attention.attn.q"),
         ],
@@ -19,6 +20,7 @@ pub(super) const MODULES: &[Module] = &[
         "blk.{}.attn_k",
         &[
             Always("layers.{}.self_attn.k_proj"),
+            Always("layers.{}.mixer.k_proj"),
             Always("encoder.layer.{}.attention.self.key"),
             Always("encoder.layer.{}.attention.attn.k"),
         ],
@@ -28,6 +30,7 @@ pub(super) const MODULES: &[Module] = &[
         "blk.{}.attn_v",
         &[
             Always("layers.{}.self_attn.v_proj"),
+            Always("layers.{}.mixer.v_proj"),
             Always("encoder.layer.{}.attention.self.value"),
             Always("encoder.layer.{}.attention.attn.v"),
         ],
@@ -49,6 +52,7 @@ pub(super) const MODULES: &[Module] = &[
         "blk.{}.attn_output",
         &[
             Always("layers.{}.self_attn.o_proj"),
+            Always("layers.{}.mixer.o_proj"),
             Always("layers.{}.attention.dense"),
             Always("layers.{}.attention.wo"),
             Always("encoder.layer.{}.attention.output.dense"),

@@ -10,6 +10,7 @@ pub(super) const MODULES: &[Module] = &[
         "token_embd",
         &[
             Always("embed_tokens"),
+            Always("embeddings"),
             Always("tok_embeddings"),
             Always("word_embeddings"),
             Always("embeddings.word_embeddings"),
@@ -51,7 +52,7 @@ pub(super) const MODULES: &[Module] = &[
     module(
         "output_norm",
         "output_norm",
-        &[Always("norm"), Always("final_norm")],
+        &[Always("norm"), Always("final_norm"), Always("norm_f")],
     ),
     module("output", "output", &[Always("lm_head"), Always("output")]),
 ];

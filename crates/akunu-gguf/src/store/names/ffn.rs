@@ -19,6 +19,7 @@ pub(super) const MODULES: &[Module] = &[
         "blk.{}.ffn_up",
         &[
             Always("layers.{}.mlp.up_proj"),
+            Always("layers.{}.mixer.up_proj"),
             Always("layers.{}.mlp.gate_up_proj"),
             Always("layers.{}.mlp.c_fc"),
             Always("layers.{}.feed_forward.w3"),
@@ -32,6 +33,7 @@ pub(super) const MODULES: &[Module] = &[
         "blk.{}.ffn_down",
         &[
             Always("layers.{}.mlp.down_proj"),
+            Always("layers.{}.mixer.down_proj"),
             Always("layers.{}.mlp.c_proj"),
             Always("layers.{}.feed_forward.w2"),
             Always("encoder.layer.{}.output.dense"),

@@ -12,6 +12,7 @@ pub(super) const MODULES: &[Module] = &[
             Always("layers.{}.input_layernorm"),
             Always("layers.{}.operator_norm"),
             Always("layers.{}.attn_norm"),
+            Always("layers.{}.norm"),
             Always("layers.{}.attention_norm"),
         ],
     ),

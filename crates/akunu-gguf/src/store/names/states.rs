@@ -26,6 +26,7 @@ pub(super) const MODULES: &[Module] = &[
         &[
             Always("layers.{}.linear_attn.conv1d"),
             Always("layers.{}.mamba.conv1d"),
+            Always("layers.{}.mixer.conv1d"),
         ],
     ),
     module(
@@ -44,6 +45,7 @@ pub(super) const MODULES: &[Module] = &[
         &[
             Always("layers.{}.linear_attn.norm"),
             Always("layers.{}.mamba.norm"),
+            Always("layers.{}.mixer.norm"),
         ],
     ),
     module(
@@ -52,12 +54,22 @@ pub(super) const MODULES: &[Module] = &[
         &[
             Always("layers.{}.linear_attn.out_proj"),
             Always("layers.{}.mamba.out_proj"),
+            Always("layers.{}.mixer.out_proj"),
         ],
     ),
     module(
         "layers.{}.state.input",
         "blk.{}.ssm_in",
-        &[Always("layers.{}.mamba.in_proj")],
+        &[
+            Always("layers.{}.mamba.in_proj"),
+            Always("layers.{}.mixer.in_proj"),
+            Always("layers.{}.linear_attn.in_proj_qkvz"),
+        ],
+    ),
+    module(
+        "layers.{}.state.beta_alpha",
+        "blk.{}.ssm_ba",
+        &[Always("layers.{}.linear_attn.in_proj_ba")],
     ),
 ];
 
@@ -69,6 +81,7 @@ pub(super) const WHOLE: &[Module] = &[
         &[
             Always("layers.{}.linear_attn.A_log"),
             Always("layers.{}.mamba.A_log"),
+            Always("layers.{}.mixer.A_log"),
         ],
     ),
     module(
@@ -77,11 +90,12 @@ pub(super) const WHOLE: &[Module] = &[
         &[
             Always("layers.{}.linear_attn.dt_bias"),
             Always("layers.{}.mamba.dt_bias"),
+            Always("layers.{}.mixer.dt_bias"),
         ],
     ),
     module(
         "layers.{}.state.d",
         "blk.{}.ssm_d",
-        &[Always("layers.{}.mamba.D")],
+        &[Always("layers.{}.mamba.D"), Always("layers.{}.mixer.D")],
     ),
 ];

@@ -27,13 +27,32 @@ pub struct GroupedKernel {
     pub tile: u32,
 }
 
-/// The kernel for so many results of so many experts, if they are sorted.
-pub fn grouped_kernel(dtype: DType, [n_results, n_experts]: [u32; 2]) -> Option<GroupedKernel> {
-    let most_of_mean = |mean: u32| n_results <= n_experts.saturating_mul(mean);
-    if n_results < n_experts.saturating_mul(GROUPED) {
+/// What the choice depends on: rows of a step, experts of a row, and experts.
+#[derive(Clone, Copy, Debug)]
+pub struct Routed {
+    /// Rows.
+    pub n_rows: u32,
+    /// Experts of a row.
+    pub n_used: u32,
+    /// Experts.
+    pub n_experts: u32,
+}
+
+impl Routed {
+    /// Results: one for each expert of each row.
+    pub fn n_results(&self) -> u32 {
+        self.n_rows.saturating_mul(self.n_used)
+    }
+}
+
+/// The kernel of products with experts, if their results are sorted.
+pub fn grouped_kernel(dtype: DType, routed: &Routed) -> Option<GroupedKernel> {
+    let n_results = routed.n_results();
+    let of_mean = |mean: u32| routed.n_experts.saturating_mul(mean);
+    if n_results < of_mean(GROUPED) {
         return None;
     }
-    Some(match most_of_mean(SMALL_TILE) {
+    Some(match n_results <= of_mean(SMALL_TILE) {
         true => GroupedKernel {
             kernel: KernelId::ExpertGemmSmall(dtype),
             tile: SMALL_TILE,
@@ -77,9 +96,13 @@ mod tests {
             ([2, 2, 2], small),
             ([512, 10, 512], large),
         ];
-        for ([rows, used, experts], kernel) in table {
-            let chosen = grouped_kernel(d, [rows * used, experts]);
-            assert_eq!(chosen, kernel, "{rows} rows, {used} of {experts}");
+        for ([n_rows, n_used, n_experts], kernel) in table {
+            let routed = Routed {
+                n_rows,
+                n_used,
+                n_experts,
+            };
+            assert_eq!(grouped_kernel(d, &routed), kernel, "{routed:?}");
         }
     }
 }

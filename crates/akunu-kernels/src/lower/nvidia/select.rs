@@ -7,8 +7,8 @@
 //! | from 17 on, on Hopper | `async_gemm_32`, `…_64`, `…_128` | tensor cores that read x themselves while the next weights are decoded; the same formats |
 //! | from 2 | `tensor_gemm_small`, `…_medium`, `tensor_gemm` | tensor cores, by the largest tile that keeps three of four multiprocessors busy; only MLX's formats have the small one, rare ones the medium one alone, and weights in f32 none |
 //!
-//! The results of experts are sorted where an expert has at least one in the mean (`rows * used / experts`): up to 16 they are those of
-//! `tensor_experts_small`, more of `tensor_experts`.
+//! The results of experts are sorted where there is one for every two experts (`2 * rows * used >= experts`): where an expert has up to
+//! eight in the mean they are those of `tensor_experts_small`, otherwise of `tensor_experts`.
 //!
 //! All others are those of every GPU ([`select`]). `decode_gemv` was measured on an H200
 //! (docs/nvidia-log.md).
@@ -19,7 +19,7 @@ use akunu_types::params::DecodeGemmParams;
 use crate::chip::ChipConfig;
 use crate::kernel::attention::selection::{AttentionShape, with_constants};
 use crate::kernel::convert::half_rows::Order;
-use crate::kernel::experts::select::{self as grouped, GroupedKernel};
+use crate::kernel::experts::select::{self as grouped, GroupedKernel, Routed};
 use crate::kernel::fused::norm_gemv::X_ALIGNMENT;
 use crate::kernel::matmul::select;
 use crate::kernel::nvidia::tensor_gemm::{TILE_ROWS, is_common, n_large_tiles};
@@ -33,10 +33,10 @@ use crate::table::KernelId;
 /// Most values of a weight whose rows of x are those of several threadgroups of `decode_gemm` or `decode_gemm_double`: it stays in
 /// the second cache, so that reading it again costs less than a GPU that is mostly idle. Measured on an H200 (docs/nvidia-log.md).
 const SMALL_WEIGHT: u32 = 5 << 20;
-/// From as many results of an expert on, in the mean, they are sorted. It follows from the bytes of the weights, and is to be measured.
-const FEWEST_OF_EXPERT: u32 = 1;
-/// Up to as many results of an expert, in the mean, tiles are small.
-const FEW_OF_EXPERT: u32 = 16;
+/// Results are sorted from one for as many experts on, in the mean. Measured on an H200 (docs/nvidia-log.md).
+const EXPERTS_OF_RESULT: u32 = 2;
+/// Up to as many results of an expert, in the mean, tiles are small. Measured there too.
+const FEW_OF_EXPERT: u32 = 8;
 /// From as many queries on a quarter of a block of the tensor kernel is full, and the matrices pay.
 const SHORT_PREFILL: u32 = 16;
 
@@ -103,19 +103,17 @@ pub fn tensor_kernel(
     })
 }
 
-/// The kernel for so many results of so many experts, if they are sorted.
-pub fn grouped_kernel(
-    dtype: DType,
-    [n_results, n_experts]: [u32; 2],
-    chip: &ChipConfig,
-) -> Option<GroupedKernel> {
+/// The kernel of products with experts, if their results are sorted.
+pub fn grouped_kernel(dtype: DType, routed: &Routed, chip: &ChipConfig) -> Option<GroupedKernel> {
     if !Generation::of(chip).has_tensor_cores() || dtype == DType::F32 {
-        return grouped::grouped_kernel(dtype, [n_results, n_experts]);
+        return grouped::grouped_kernel(dtype, routed);
     }
-    if n_results < n_experts.saturating_mul(FEWEST_OF_EXPERT) {
+    let n_results = routed.n_results();
+    if routed.n_rows < 2 || n_results.saturating_mul(EXPERTS_OF_RESULT) < routed.n_experts {
         return None;
     }
-    Some(match n_results <= n_experts.saturating_mul(FEW_OF_EXPERT) {
+    let is_small = n_results <= routed.n_experts.saturating_mul(FEW_OF_EXPERT);
+    Some(match is_small {
         true => GroupedKernel {
             kernel: KernelId::TensorExpertsSmall(dtype),
             tile: tensor_experts::SMALL_TILE,
@@ -262,30 +260,35 @@ mod tests {
         let large = Some(KernelId::TensorExperts(d));
         let table = [
             ([1, 8, 128], None),
-            ([15, 8, 128], None),
-            ([16, 8, 128], small),
-            ([256, 8, 128], small),
-            ([257, 8, 128], large),
+            ([7, 8, 128], None),
+            ([8, 8, 128], small),
+            ([128, 8, 128], small),
+            ([129, 8, 128], large),
             ([512, 8, 128], large),
-            ([4, 4, 32], None),
-            ([8, 4, 32], small),
+            ([3, 4, 32], None),
+            ([4, 4, 32], small),
             ([512, 4, 32], large),
+            // A single row reads each weight once.
+            ([1, 2, 2], None),
+            ([2, 2, 8], small),
         ];
-        for ([rows, used, experts], kernel) in table {
-            let results = [rows * used, experts];
-            let chosen = grouped_kernel(d, results, &hopper);
-            assert_eq!(chosen.map(|chosen| chosen.kernel), kernel, "{results:?}");
-            // Without tensor cores, and weights that keep their precision.
-            let turing = ChipConfig {
-                family: GpuFamily::Nvidia(75),
-                ..ChipConfig::m1()
+        let turing = ChipConfig {
+            family: GpuFamily::Nvidia(75),
+            ..ChipConfig::m1()
+        };
+        for ([n_rows, n_used, n_experts], kernel) in table {
+            let routed = Routed {
+                n_rows,
+                n_used,
+                n_experts,
             };
-            let general = |dtype| grouped::grouped_kernel(dtype, results);
-            assert_eq!(grouped_kernel(d, results, &turing), general(d));
-            assert_eq!(
-                grouped_kernel(DType::F32, results, &hopper),
-                general(DType::F32)
-            );
+            let chosen = grouped_kernel(d, &routed, &hopper);
+            assert_eq!(chosen.map(|chosen| chosen.kernel), kernel, "{routed:?}");
+            // Without tensor cores, and weights that keep their precision.
+            let general = |dtype| grouped::grouped_kernel(dtype, &routed);
+            assert_eq!(grouped_kernel(d, &routed, &turing), general(d));
+            let precise = grouped_kernel(DType::F32, &routed, &hopper);
+            assert_eq!(precise, general(DType::F32));
         }
     }
 

@@ -20,6 +20,7 @@ pub struct Plain;
 pub struct PlainTable;
 pub struct PowerTable;
 pub struct SignedTable;
+pub struct HalvesTable;
 pub struct WithMin;
 pub struct Grouped;
 pub struct Halves;
@@ -38,6 +39,10 @@ impl Layout for PowerTable {
 }
 impl Layout for SignedTable {
     const SCALES: Scales = Scales::Signed;
+    const HAS_TABLE: bool = true;
+}
+impl Layout for HalvesTable {
+    const SCALES: Scales = Scales::Halves;
     const HAS_TABLE: bool = true;
 }
 impl Layout for WithMin {
@@ -108,7 +113,7 @@ impl<S: Layout, const BITS: u32> Cell<S, BITS> {
                 }
             }
             if let Some(table) = self.table.filter(|_| S::HAS_TABLE) {
-                let table = vld1q_s8(table.as_ptr());
+                let table = vld1q_s8(table.of_codes.as_ptr());
                 return numbers.map(|codes| vqtbl1q_s8(table, vreinterpretq_u8_s8(codes)));
             }
             for (j, numbers) in numbers.iter_mut().enumerate() {
@@ -121,6 +126,16 @@ impl<S: Layout, const BITS: u32> Cell<S, BITS> {
                 *numbers = vorrq_s8(*numbers, vreinterpretq_s8_u8(high));
             }
             numbers
+        }
+    }
+
+    /// The scale times what a number of a table counts.
+    #[inline(always)]
+    unsafe fn counted(&self, scale: float32x4_t) -> float32x4_t {
+        match self.table.filter(|_| S::HAS_TABLE) {
+            // SAFETY: NEON is there wherever the other functions of this type may be called.
+            Some(table) => unsafe { vmulq_n_f32(scale, table.unit()) },
+            None => scale,
         }
     }
 
@@ -140,7 +155,10 @@ impl<S: Layout, const BITS: u32> Cell<S, BITS> {
             match S::SCALES {
                 Scales::Plain => ([halves(f16s); 2], none),
                 Scales::Power => ([halves_of_powers(unsigned(bytes)); 2], none),
-                Scales::Signed => ([vmulq_f32(signed(bytes), halves(of_super)); 2], none),
+                Scales::Signed => (
+                    [vmulq_f32(signed(bytes), self.counted(halves(of_super))); 2],
+                    none,
+                ),
                 Scales::WithMin => ([halves(f16s); 2], [halves(f16s.add(2 * ROWS)); 2]),
                 Scales::Grouped => {
                     let (scale, min) = (halves(of_super), halves(of_super.add(2 * ROWS)));
@@ -149,7 +167,7 @@ impl<S: Layout, const BITS: u32> Cell<S, BITS> {
                     ([scale; 2], [min; 2])
                 }
                 Scales::Halves => {
-                    let scale = halves(of_super);
+                    let scale = self.counted(halves(of_super));
                     let low = vmulq_f32(signed(bytes), scale);
                     ([low, vmulq_f32(signed(bytes.add(ROWS)), scale)], none)
                 }

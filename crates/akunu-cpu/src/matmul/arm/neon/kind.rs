@@ -1,7 +1,8 @@
 //! The kinds of quantised cells, so that each loop over cells is compiled for each kind.
 
 use super::cell::{
-    Grouped, Halves, HalvesWithMin, Layout, Plain, PlainTable, PowerTable, SignedTable, WithMin,
+    Grouped, Halves, HalvesTable, HalvesWithMin, Layout, Plain, PlainTable, PowerTable,
+    SignedTable, WithMin,
 };
 use crate::panels::format::{Quant, Scales, Table};
 
@@ -32,6 +33,7 @@ pub unsafe fn for_cells<F: ForCells>(quant: Quant, form: F) -> F::Out {
             (4, Scales::Plain) => form.run::<Plain, 4>(table),
             (4, Scales::WithMin) => form.run::<WithMin, 4>(table),
             (4, Scales::Grouped) => form.run::<Grouped, 4>(table),
+            (4, Scales::Halves) if table.is_some() => form.run::<HalvesTable, 8>(table),
             (4, Scales::Halves) => form.run::<Halves, 4>(table),
             (4, Scales::HalvesWithMin) => form.run::<HalvesWithMin, 4>(table),
             (5, Scales::Plain) => form.run::<Plain, 5>(table),

@@ -6,10 +6,11 @@
 use std::arch::x86_64::*;
 
 use crate::matmul::x86::kind::{
-    AHEAD, GROUPED, HALVES, HALVES_WITH_MIN, PLAIN, TABLE, TABLE_POWER, TABLE_SIGNED, WITH_MIN,
-    has_table, layout,
+    AHEAD, GROUPED, HALVES, HALVES_WITH_MIN, PLAIN, TABLE, TABLE_HALVES, TABLE_POWER, TABLE_SIGNED,
+    WITH_MIN, has_table, layout,
 };
 use crate::panels::format::{Quant, ROWS, SUPER, Table};
+use akunu_types::format::Numbers;
 
 /// Rows of a vector.
 pub const LANES: usize = 8;
@@ -33,6 +34,8 @@ pub struct Cells<const BITS: u32, const SCALES: u8> {
     of_super: [[__m256; 2]; 2],
     /// The raised numbers of a table, twice.
     table: __m256i,
+    /// What a number of the table counts.
+    unit: __m256,
 }
 
 impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
@@ -51,6 +54,7 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
             index: 0,
             of_super: [[_mm256_setzero_ps(); 2]; 2],
             table: raised(table),
+            unit: _mm256_set1_ps(table.map_or(1.0, Numbers::unit)),
         }
     }
 
@@ -68,6 +72,9 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
                 // SAFETY: `reach`: the scales of a super-block stand before every eighth cell.
                 unsafe {
                     of_super[0] = halves(self.at, 0, half);
+                    if has_table(SCALES) {
+                        of_super[0] = _mm256_mul_ps(of_super[0], self.unit);
+                    }
                     if SCALES == GROUPED || SCALES == HALVES_WITH_MIN {
                         of_super[1] = _mm256_sub_ps(_mm256_setzero_ps(), halves(self.at, 1, half));
                     }
@@ -161,7 +168,7 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
                     of_cell.scale = times(_mm256_cvtepu8_epi32(bytes(0)), d);
                     of_cell.mins = [times(_mm256_cvtepu8_epi32(bytes(1)), min); 2];
                 }
-                HALVES => {
+                HALVES | TABLE_HALVES => {
                     of_cell.of_halves = [
                         _mm256_cvtepi8_epi32(bytes(0)),
                         _mm256_cvtepi8_epi32(bytes(1)),
@@ -196,7 +203,7 @@ fn halves_of_powers(e: __m256i) -> __m256 {
 fn raised(table: Table) -> __m256i {
     // SAFETY: 16 bytes.
     let numbers = table.map_or(_mm_setzero_si128(), |table| unsafe {
-        _mm_loadu_si128(table.as_ptr().cast())
+        _mm_loadu_si128(table.of_codes.as_ptr().cast())
     });
     _mm256_broadcastsi128_si256(_mm_xor_si128(numbers, _mm_set1_epi8(i8::MIN)))
 }

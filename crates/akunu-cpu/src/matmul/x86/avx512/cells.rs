@@ -3,10 +3,11 @@
 use std::arch::x86_64::*;
 
 use crate::matmul::x86::kind::{
-    AHEAD, GROUPED, HALVES, HALVES_WITH_MIN, PLAIN, TABLE, TABLE_POWER, TABLE_SIGNED, WITH_MIN,
-    has_halves, has_table, layout,
+    AHEAD, GROUPED, HALVES, HALVES_WITH_MIN, PLAIN, TABLE, TABLE_HALVES, TABLE_POWER, TABLE_SIGNED,
+    WITH_MIN, has_halves, has_table, layout,
 };
 use crate::panels::format::{Quant, ROWS, SUPER, Table};
+use akunu_types::format::Numbers;
 
 /// One cell in registers.
 pub struct Cell {
@@ -29,6 +30,8 @@ pub struct Cells<const BITS: u32, const SCALES: u8> {
     of_super: [__m512; 2],
     /// The raised numbers of a table, four times.
     table: __m512i,
+    /// What a number of the table counts.
+    unit: __m512,
 }
 
 impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
@@ -43,6 +46,7 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
             index: 0,
             of_super: [_mm512_setzero_ps(); 2],
             table: raised(table),
+            unit: _mm512_set1_ps(table.map_or(1.0, Numbers::unit)),
         }
     }
 
@@ -70,6 +74,9 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
             let super_bytes = Self::LAYOUT.super_bytes();
             if super_bytes > 0 && self.index.is_multiple_of(SUPER) {
                 self.of_super[0] = halves(self.at);
+                if has_table(SCALES) {
+                    self.of_super[0] = _mm512_mul_ps(self.of_super[0], self.unit);
+                }
                 if SCALES == GROUPED || SCALES == HALVES_WITH_MIN {
                     let min = halves(self.at.add(2 * ROWS));
                     self.of_super[1] = _mm512_sub_ps(_mm512_setzero_ps(), min);
@@ -123,7 +130,7 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
                     cell.scale = times(_mm512_cvtepu8_epi32(bytes(0)), d);
                     cell.mins = [times(_mm512_cvtepu8_epi32(bytes(1)), min); 2];
                 }
-                HALVES => {
+                HALVES | TABLE_HALVES => {
                     cell.of_halves = [0, 1].map(|array| _mm512_cvtepi8_epi32(bytes(array)));
                 }
                 _ => {
@@ -167,7 +174,7 @@ fn halves_of_powers(e: __m512i) -> __m512 {
 fn raised(table: Table) -> __m512i {
     // SAFETY: 16 bytes.
     let numbers = table.map_or(_mm_setzero_si128(), |table| unsafe {
-        _mm_loadu_si128(table.as_ptr().cast())
+        _mm_loadu_si128(table.of_codes.as_ptr().cast())
     });
     _mm512_broadcast_i32x4(_mm_xor_si128(numbers, _mm_set1_epi8(i8::MIN)))
 }

@@ -101,7 +101,7 @@ impl ForCells for Run {
 #[target_feature(enable = "avx512f")]
 fn words_of_nibbles(offset: i16, table: Table) -> __m512i {
     let words: [i16; 32] = std::array::from_fn(|at| match table {
-        Some(table) => i16::from(table[at & 15]),
+        Some(table) => i16::from(table.of_codes[at & 15]),
         None => (at as i16 & 15) - offset,
     });
     // SAFETY: `reach`: 64 bytes.

@@ -1,0 +1,112 @@
+//! Mamba-2, with the names of its weights.
+
+use super::state::TAPS;
+use super::{Parts, in_layer, linear};
+use crate::error::ArchError;
+use crate::file::Key;
+use crate::state::{Mamba2, Taps};
+use crate::weights::{Change, NamedVector};
+
+const SSD_STATE: Key = Key::new(
+    &["ssm.state_size"],
+    &["mamba_d_state", "ssm_state_size", "state_size"],
+);
+const SSD_GROUPS: Key = Key::new(&["ssm.group_count"], &["mamba_n_groups", "n_groups"]);
+const SSD_HEADS: Key = Key::new(
+    &["ssm.time_step_rank"],
+    &["mamba_n_heads", "mamba_num_heads", "num_heads"],
+);
+/// Elements of all heads; folders say those of each, or by how much more they are than the model's width.
+const SSD_WIDTH: Key = Key::new(&["ssm.inner_size"], &[]);
+const SSD_HEAD_DIM: Key = Key::new(&[], &["mamba_head_dim"]);
+const SSD_EXPANSION: Key = Key::new(&[], &["mamba_expand", "expand"]);
+
+/// The sizes of Mamba-2, which all layers have in common.
+pub(crate) struct Mamba2Sizes {
+    heads: u32,
+    head_dim: u32,
+    groups: u32,
+    state_size: u32,
+    taps: u32,
+}
+
+impl Parts<'_> {
+    /// The sizes of Mamba-2.
+    pub(crate) fn mamba2_sizes(&self) -> Result<Mamba2Sizes, ArchError> {
+        let file = self.file;
+        let (heads, groups) = (
+            file.required(SSD_HEADS)?,
+            file.u32(SSD_GROUPS)?.unwrap_or(1),
+        );
+        file.check_heads(heads, groups)?;
+        let expanded = file
+            .u32(SSD_EXPANSION)?
+            .unwrap_or(2)
+            .saturating_mul(self.dim);
+        let of_heads = file.u32(SSD_HEAD_DIM)?;
+        let of_heads = of_heads.map(|each| each.saturating_mul(heads));
+        let width = file.u32(SSD_WIDTH)?.or(of_heads).unwrap_or(expanded);
+        let state_size = file.required(SSD_STATE)?;
+        if !state_size.is_multiple_of(32) || !(32..=256).contains(&state_size) {
+            let (key, found) = (file.key_name(SSD_STATE), state_size.to_string());
+            return Err(file.invalid(&key, found, "a multiple of 32, at most 256"));
+        }
+        let head_dim = width / heads;
+        let is_even = width.is_multiple_of(heads) && width.is_multiple_of(4);
+        if !is_even || !(1..=1 << 10).contains(&head_dim) {
+            let found = format!("{width} elements for {heads} heads");
+            let wanted = "heads of equal size, up to 1024, a multiple of 4 elements in all";
+            return Err(file.invalid("Mamba-2 heads", found, wanted));
+        }
+        Ok(Mamba2Sizes {
+            heads,
+            head_dim,
+            groups,
+            state_size,
+            taps: self.taps(TAPS)?,
+        })
+    }
+
+    /// Mamba-2 with a bias in its convolution.
+    pub(crate) fn mamba2(&self, at: usize, sizes: &Mamba2Sizes) -> Mamba2 {
+        let &Mamba2Sizes {
+            heads,
+            head_dim,
+            groups,
+            state_size,
+            taps,
+        } = sizes;
+        let name = |part: &str| in_layer(at, &format!("state.{part}"));
+        let (width, xbc) = (heads * head_dim, heads * head_dim + 2 * groups * state_size);
+        let in_folder = self.file.config().is_some();
+        // GGUF files have a row for each head, and for each group of the norm.
+        let of = |part, rows: u32, cols: u32| match in_folder {
+            true => NamedVector::new(name(part), 1, rows * cols),
+            false => NamedVector::new(name(part), rows, cols),
+        };
+        Mamba2 {
+            heads,
+            head_dim,
+            groups,
+            state_size,
+            input: linear(name("input"), width + xbc + heads, self.dim),
+            conv: Taps {
+                count: taps,
+                weight: NamedVector::new(name("conv.weight"), xbc, taps),
+                bias: Some(NamedVector::new(name("conv.bias"), 1, xbc)),
+            },
+            dt_bias: NamedVector::new(name("dt_bias"), 1, heads),
+            a: NamedVector {
+                change: match in_folder {
+                    true => Change::MinusExp,
+                    false => Change::None,
+                },
+                ..of("decay", heads, 1)
+            },
+            d: of("d", heads, 1),
+            norm: of("norm.weight", groups, width / groups),
+            eps: self.eps,
+            output: linear(name("output"), self.dim, width),
+        }
+    }
+}
