@@ -14,7 +14,9 @@ constant constexpr uint32_t QK_K = 256;
 #else
 #include <stddef.h>
 #include <stdint.h>
-typedef uint16_t half;
+struct half {
+    uint16_t bits;
+};
 
 // Values in a plain block and in a super-block of the K family.
 constexpr uint32_t QK = 32;

@@ -165,7 +165,9 @@ constant constexpr uint32_t QK_K = {QK_K};
 #else
 #include <stddef.h>
 #include <stdint.h>
-typedef uint16_t half;
+struct half {
+    uint16_t bits;
+};
 
 // Values in a plain block and in a super-block of the K family.
 constexpr uint32_t QK = {QK};

@@ -58,7 +58,8 @@ template <class T> long align(...) { return -1; }
 template <class T> std::string scalar() { return "unknown"; }
 template <> std::string scalar<uint8_t>() { return "uint8_t"; }
 template <> std::string scalar<int8_t>() { return "int8_t"; }
-template <> std::string scalar<uint16_t>() { return "half"; }
+template <> std::string scalar<uint16_t>() { return "uint16_t"; }
+template <> std::string scalar<half>() { return "half"; }
 template <> std::string scalar<uint32_t>() { return "uint32_t"; }
 template <> std::string scalar<float>() { return "float"; }
 
