@@ -17,8 +17,8 @@ mod options;
 mod writer;
 
 use std::collections::HashSet;
-use std::fs::{self, File};
-use std::path::PathBuf;
+use std::fs::{self, DirBuilder, File};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -158,11 +158,19 @@ fn folder_of(identity: &Identity, shared: &Shared) -> PathBuf {
     let short = hex(&identity.fingerprint[..8]);
     let name = format!("{VERSION}-{short}-{}", identity.kv.code());
     let folder = shared.folder().join(name);
-    match fs::create_dir_all(&folder) {
+    match create_private(&folder) {
         Ok(()) => remove_leftovers(&folder, None),
         Err(error) => shared.fail(&error),
     }
     folder
+}
+
+/// Makes a folder that only its owner may read: what is in it tells of conversations.
+fn create_private(folder: &Path) -> std::io::Result<()> {
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(folder)
 }
 
 fn hex(bytes: &[u8]) -> String {

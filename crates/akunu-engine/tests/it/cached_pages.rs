@@ -95,6 +95,23 @@ fn a_prompt_is_found_again_by_another_process() {
     }
 }
 
+/// What is in it tells of conversations.
+#[cfg(unix)]
+#[test]
+fn only_its_owner_may_read_a_folder() {
+    use std::os::unix::fs::PermissionsExt;
+    let (file, folder) = (file("llama3"), tempfile::tempdir().expect("a folder"));
+    let folder = folder.path().join("made");
+    written(&file, &folder);
+    for made in [
+        folder.clone(),
+        files(&folder)[0].parent().expect("a model's").to_path_buf(),
+    ] {
+        let mode = fs::metadata(&made).expect("a folder").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700, "{}", made.display());
+    }
+}
+
 /// Several models and formats share a folder, and none takes another's pages.
 #[test]
 fn other_models_and_formats_find_nothing() {
