@@ -8,7 +8,7 @@ use crate::linear::Linear;
 use crate::model::{
     Classifier, ClassifierHead, Distances, Embedding, Logits, Model, Output, Table,
 };
-use crate::state::{DeltaNet, Mamba2, ShortConv, Taps};
+use crate::state::{DeltaNet, ShortConv, Ssd, Taps};
 use crate::weights::Bind;
 
 /// Binds what need not be there.
@@ -137,7 +137,7 @@ impl Mixer {
             Mixer::Attention(attention) => Mixer::Attention(attention.bind(to)?),
             Mixer::ShortConv(conv) => Mixer::ShortConv(conv.bind(to)?),
             Mixer::DeltaNet(net) => Mixer::DeltaNet(net.bind(to)?),
-            Mixer::Mamba2(mamba) => Mixer::Mamba2(mamba.bind(to)?),
+            Mixer::Ssd(mamba) => Mixer::Ssd(mamba.bind(to)?),
         })
     }
 }
@@ -163,9 +163,9 @@ impl ShortConv {
     }
 }
 
-impl Mamba2 {
-    fn bind<B: Bind>(&self, to: &mut B) -> Result<Mamba2<B::Matrix, B::Vector>, B::Error> {
-        Ok(Mamba2 {
+impl Ssd {
+    fn bind<B: Bind>(&self, to: &mut B) -> Result<Ssd<B::Matrix, B::Vector>, B::Error> {
+        Ok(Ssd {
             heads: self.heads,
             head_dim: self.head_dim,
             groups: self.groups,

@@ -11,7 +11,7 @@
 use crate::ffn::{Dense, Ffn};
 use crate::linear::Linear;
 use crate::rope::Rope;
-use crate::state::{DeltaNet, Mamba2, ShortConv, StateSize};
+use crate::state::{DeltaNet, ShortConv, Ssd, StateSize};
 use crate::weights::{NamedMatrix, NamedVector};
 use std::fmt;
 
@@ -45,7 +45,7 @@ pub enum Mixer<M = NamedMatrix, V = NamedVector> {
     /// The gated delta rule.
     DeltaNet(DeltaNet<M, V>),
     /// Mamba-2.
-    Mamba2(Mamba2<M, V>),
+    Ssd(Ssd<M, V>),
 }
 
 impl<M, V> Mixer<M, V> {
@@ -53,7 +53,7 @@ impl<M, V> Mixer<M, V> {
     pub fn attention(&self) -> Option<&Attention<M, V>> {
         match self {
             Mixer::Attention(attention) => Some(attention),
-            Mixer::None | Mixer::ShortConv(_) | Mixer::DeltaNet(_) | Mixer::Mamba2(_) => None,
+            Mixer::None | Mixer::ShortConv(_) | Mixer::DeltaNet(_) | Mixer::Ssd(_) => None,
         }
     }
 
@@ -63,7 +63,7 @@ impl<M, V> Mixer<M, V> {
             Mixer::None | Mixer::Attention(_) => None,
             Mixer::ShortConv(conv) => Some(conv.state()),
             Mixer::DeltaNet(net) => Some(net.state()),
-            Mixer::Mamba2(mamba) => Some(mamba.state()),
+            Mixer::Ssd(mamba) => Some(mamba.state()),
         }
     }
 
@@ -74,7 +74,7 @@ impl<M, V> Mixer<M, V> {
             Mixer::Attention(attention) => attention.linears().to_vec(),
             Mixer::ShortConv(conv) => conv.linears(),
             Mixer::DeltaNet(net) => net.linears(),
-            Mixer::Mamba2(mamba) => mamba.linears(),
+            Mixer::Ssd(mamba) => mamba.linears(),
         }
     }
 }
@@ -287,7 +287,7 @@ impl<M, V> fmt::Display for Mixer<M, V> {
                 let of = net.head_dim;
                 write!(f, "delta rule, {values} heads of {of}, {keys} for keys")
             }
-            Mixer::Mamba2(mamba) => {
+            Mixer::Ssd(mamba) => {
                 let (heads, of, size) = (mamba.heads, mamba.head_dim, mamba.state_size);
                 write!(f, "Mamba-2, {heads} heads of {of} with {size} numbers each")
             }

@@ -50,5 +50,5 @@ pub use parts::{OUTPUT, Parts};
 pub use relative::RelativePositions;
 pub use rope::{Pairing, Rope, RopeFactors};
 pub use speech::{Convolution, SoundEncoder, Speech};
-pub use state::{DeltaNet, HeadOrder, Mamba2, ShortConv, StateSize, Taps};
+pub use state::{DeltaNet, HeadOrder, ShortConv, Ssd, StateSize, Taps};
 pub use weights::{Bind, Change, NamedMatrix, NamedVector};

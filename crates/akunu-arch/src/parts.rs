@@ -5,8 +5,8 @@ mod attention;
 mod delta;
 mod encoder;
 mod experts;
-mod mamba2;
 mod norms;
+mod ssd;
 mod state;
 
 use crate::error::ArchError;

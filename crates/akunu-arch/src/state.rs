@@ -66,7 +66,7 @@ pub struct DeltaNet<M = NamedMatrix, V = NamedVector> {
 
 /// Mamba-2: Granite 4 hybrid, Mamba-2 itself. What is computed is in `akunu_program::op::Ssd`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Mamba2<M = NamedMatrix, V = NamedVector> {
+pub struct Ssd<M = NamedMatrix, V = NamedVector> {
     /// Heads.
     pub heads: u32,
     /// Elements of a head.
@@ -139,7 +139,7 @@ impl<M, V> ShortConv<M, V> {
     }
 }
 
-impl<M, V> Mamba2<M, V> {
+impl<M, V> Ssd<M, V> {
     /// Elements of x, of the gate and of the result.
     pub fn width(&self) -> u32 {
         self.heads * self.head_dim

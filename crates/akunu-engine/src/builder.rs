@@ -242,8 +242,8 @@ impl<'a> Builder<'a> {
             (Mixer::ShortConv(conv), MixerMemory::States(states)) => {
                 self.short_conv(conv, norms, states);
             }
-            (Mixer::Mamba2(mamba), MixerMemory::States(states)) => {
-                self.mamba2(mamba, norms, states);
+            (Mixer::Ssd(mamba), MixerMemory::States(states)) => {
+                self.ssd(mamba, norms, states);
             }
             (Mixer::DeltaNet(net), MixerMemory::States(states)) => {
                 self.delta_net(net, norms, states);

@@ -30,7 +30,7 @@ fn model(file: &ModelFile) -> Result<Model, ArchError> {
         false => None,
     };
     let has_attention = parts.attention_layers(|at| Ok(parts.kv_heads[at] > 0))?;
-    let sizes = parts.mamba2_sizes()?;
+    let sizes = parts.ssd_sizes()?;
     // Without experts, folders call the feed-forward block that of all tokens.
     let width = file.u32(Key::new(&[], &["shared_intermediate_size"]))?;
     Ok(factors.decoder(&parts, |at| {
@@ -47,7 +47,7 @@ fn model(file: &ModelFile) -> Result<Model, ArchError> {
         let layer = Layer::new(attention, ffn, parts.input_norms(at));
         match has_attention[at] {
             true => layer,
-            false => layer.with_mixer(Mixer::Mamba2(parts.mamba2(at, &sizes))),
+            false => layer.with_mixer(Mixer::Ssd(parts.ssd(at, &sizes))),
         }
     }))
 }

@@ -13,9 +13,9 @@ pub const ARCH: Architecture = Architecture {
 fn model(file: &ModelFile) -> Result<Model, ArchError> {
     file.never(&["use_bias"])?;
     let parts = Parts::without_attention(file)?;
-    let sizes = parts.mamba2_sizes()?;
+    let sizes = parts.ssd_sizes()?;
     Ok(parts.decoder(|at| {
-        let mixer = Mixer::Mamba2(parts.mamba2(at, &sizes));
+        let mixer = Mixer::Ssd(parts.ssd(at, &sizes));
         Layer::of_mixer(mixer, parts.only_norm(at))
     }))
 }

@@ -17,7 +17,7 @@ const PATTERN: &str = "hybrid_override_pattern";
 /// What a layer is.
 #[derive(Clone, Copy)]
 enum Kind {
-    Mamba2,
+    Ssd,
     Attention,
     Ffn,
 }
@@ -27,11 +27,11 @@ fn model(file: &ModelFile) -> Result<Model, ArchError> {
     file.only("mlp_hidden_act", "relu2")?;
     let parts = Parts::read(file, WindowPattern::None, None)?;
     let kinds = kinds(&parts)?;
-    let sizes = parts.mamba2_sizes()?;
+    let sizes = parts.ssd_sizes()?;
     Ok(parts.decoder(|at| {
         let norms = parts.only_norm(at);
         match kinds[at] {
-            Kind::Mamba2 => Layer::of_mixer(Mixer::Mamba2(parts.mamba2(at, &sizes)), norms),
+            Kind::Ssd => Layer::of_mixer(Mixer::Ssd(parts.ssd(at, &sizes)), norms),
             Kind::Attention => {
                 let attention = Attention {
                     rope: None,
@@ -52,7 +52,7 @@ fn kinds(parts: &Parts) -> Result<Vec<Kind>, ArchError> {
     let file = parts.file;
     let Some(config) = file.config() else {
         let kind = |at: usize| match (parts.ffn[at], parts.kv_heads[at]) {
-            (0, 0) => Kind::Mamba2,
+            (0, 0) => Kind::Ssd,
             (0, _) => Kind::Attention,
             _ => Kind::Ffn,
         };
@@ -72,7 +72,7 @@ fn kinds(parts: &Parts) -> Result<Vec<Kind>, ArchError> {
         return Err(file.invalid("kinds of layers", found, "a kind for each layer"));
     }
     let kind = |name: &String| match name.as_str() {
-        "M" | "mamba" | "linear_attention" => Ok(Kind::Mamba2),
+        "M" | "mamba" | "linear_attention" => Ok(Kind::Ssd),
         "*" | "attention" | "full_attention" => Ok(Kind::Attention),
         "-" | "mlp" => Ok(Kind::Ffn),
         other => Err(file.unsupported(format!("layers of the kind `{other}`"))),

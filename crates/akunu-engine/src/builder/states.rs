@@ -1,6 +1,6 @@
 //! Mixers with a state, and the gate of attention.
 
-use akunu_arch::{BlockNorms, DeltaNet, HeadOrder, Linear, Mamba2, ShortConv, Taps};
+use akunu_arch::{BlockNorms, DeltaNet, HeadOrder, Linear, ShortConv, Ssd, Taps};
 use akunu_program::op::StatePool;
 use akunu_program::{GateFunction, Op, Slice, op};
 
@@ -116,9 +116,9 @@ impl Builder<'_> {
     }
 
     /// Mamba-2: a convolution of x, B and C, the states, a norm with a gate.
-    pub(super) fn mamba2(
+    pub(super) fn ssd(
         &mut self,
-        mamba: &Mamba2<Weight, Slice>,
+        mamba: &Ssd<Weight, Slice>,
         norms: &BlockNorms<Slice>,
         states: &LayerStates,
     ) {

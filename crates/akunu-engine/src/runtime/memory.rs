@@ -391,7 +391,7 @@ fn layer_memory(
         let found = match &described.mixer {
             Mixer::None => Some(MixerMemory::None),
             Mixer::Attention(_) => attention.next(),
-            Mixer::ShortConv(_) | Mixer::DeltaNet(_) | Mixer::Mamba2(_) => states.next(),
+            Mixer::ShortConv(_) | Mixer::DeltaNet(_) | Mixer::Ssd(_) => states.next(),
         };
         let Some(mixer) = found else {
             unreachable!("every layer has its memory");

@@ -49,7 +49,7 @@ const MIXTURES: &[(Recipe, &str, u32, DType)] = &[
 
 /// Every recipe, from the largest type to the smallest.
 pub static RECIPES: LazyLock<Vec<Row>> = LazyLock::new(|| {
-    let of_one_type = DType::all().filter_map(|dtype| {
+    let of_one_type = akunu_gguf::quant::supported().filter_map(|dtype| {
         Some(Row {
             recipe: Recipe::Of(dtype),
             name: dtype.name().to_uppercase(),

@@ -4,7 +4,7 @@ use super::state::TAPS;
 use super::{Parts, in_layer, linear};
 use crate::error::ArchError;
 use crate::file::Key;
-use crate::state::{Mamba2, Taps};
+use crate::state::{Ssd, Taps};
 use crate::weights::{Change, NamedVector};
 
 const SSD_STATE: Key = Key::new(
@@ -22,7 +22,7 @@ const SSD_HEAD_DIM: Key = Key::new(&[], &["mamba_head_dim"]);
 const SSD_EXPANSION: Key = Key::new(&[], &["mamba_expand", "expand"]);
 
 /// The sizes of Mamba-2, which all layers have in common.
-pub(crate) struct Mamba2Sizes {
+pub(crate) struct SsdSizes {
     heads: u32,
     head_dim: u32,
     groups: u32,
@@ -32,7 +32,7 @@ pub(crate) struct Mamba2Sizes {
 
 impl Parts<'_> {
     /// The sizes of Mamba-2.
-    pub(crate) fn mamba2_sizes(&self) -> Result<Mamba2Sizes, ArchError> {
+    pub(crate) fn ssd_sizes(&self) -> Result<SsdSizes, ArchError> {
         let file = self.file;
         let (heads, groups) = (
             file.required(SSD_HEADS)?,
@@ -58,7 +58,7 @@ impl Parts<'_> {
             let wanted = "heads of equal size, up to 1024, a multiple of 4 elements in all";
             return Err(file.invalid("Mamba-2 heads", found, wanted));
         }
-        Ok(Mamba2Sizes {
+        Ok(SsdSizes {
             heads,
             head_dim,
             groups,
@@ -68,8 +68,8 @@ impl Parts<'_> {
     }
 
     /// Mamba-2 with a bias in its convolution.
-    pub(crate) fn mamba2(&self, at: usize, sizes: &Mamba2Sizes) -> Mamba2 {
-        let &Mamba2Sizes {
+    pub(crate) fn ssd(&self, at: usize, sizes: &SsdSizes) -> Ssd {
+        let &SsdSizes {
             heads,
             head_dim,
             groups,
@@ -84,7 +84,7 @@ impl Parts<'_> {
             true => NamedVector::new(name(part), 1, rows * cols),
             false => NamedVector::new(name(part), rows, cols),
         };
-        Mamba2 {
+        Ssd {
             heads,
             head_dim,
             groups,
