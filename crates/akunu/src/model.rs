@@ -148,7 +148,9 @@ impl Model {
     ///     folder: "cache".into(),
     ///     ..CacheOptions::default()
     /// });
-    /// println!("{}", model.chat()?.answer("Why is the sky blue?")?);
+    /// for piece in model.chat()?.ask("Why is the sky blue?")? {
+    ///     print!("{}", piece?);
+    /// }
     /// // The prompt and the answer are read from the folder next time.
     /// model.finish_cache()?;
     /// if let Some(fault) = model.take_cache_fault() {
