@@ -44,7 +44,7 @@ pub fn is_speech(path: impl AsRef<Path>) -> bool {
 /// use akunu_engine::speech::SpeechModel;
 ///
 /// let device = Box::new(CpuDevice::new(CpuOptions::default())?);
-/// let model = SpeechModel::load("whisper-base", device)?;
+/// let model = SpeechModel::load("speech-model", device)?;
 /// println!("{} tokens", model.tokenizer().vocab_size());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -52,8 +52,8 @@ const FAULTS: &[Fault] = &[
     Fault {
         what: "tiles that are read before the last products have read theirs",
         file: "include/tensor_gemm.h",
-        right: "        team_barrier<TEAM>();\n    }\n\n    // The sums of the other teams",
-        wrong: "    }\n\n    // The sums of the other teams",
+        right: "            team_barrier<TEAM>();\n        }\n    }\n\n    // Adds the sums of the other teams",
+        wrong: "        }\n    }\n\n    // Adds the sums of the other teams",
         kernel: "tensor_gemm_medium_q4_0",
     },
     Fault {
