@@ -1,21 +1,19 @@
 //! One thread for a loaded model, and the way to it.
 
-mod stats;
 mod work;
 mod worker;
 
 use std::sync::Arc;
 use std::thread;
-use std::time::Instant;
 
 use akunu::{Lookup, Model, SessionOptions};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::error::{ApiError, ServerError};
 use crate::options::ServerOptions;
+use crate::stats::{Stats, Task};
 
-pub(crate) use self::stats::Stats;
 use self::work::{Asked, Message, Waiting};
 pub(crate) use self::work::{Event, What, Work};
 use self::worker::Worker;
@@ -38,7 +36,11 @@ pub(crate) struct Engine {
 
 impl Engine {
     /// Starts the thread of a model.
-    pub fn start(model: Model, options: &ServerOptions) -> Result<Engine, ServerError> {
+    pub fn start(
+        model: Model,
+        options: &ServerOptions,
+        stats: Arc<Stats>,
+    ) -> Result<Engine, ServerError> {
         let session = SessionOptions {
             context: options.context,
             ..SessionOptions::default()
@@ -46,9 +48,15 @@ impl Engine {
         // Whether the context is possible is told now, and not to the first client.
         let context = model.session(session)?.context();
         let batch = model.batch(options.sequences)?;
-        let stats = Arc::new(Stats::new(options.sequences, context));
         let (inbox, messages) = unbounded_channel();
-        let worker = Worker::new(batch, model.clone(), session, Arc::clone(&stats));
+        let max_tokens = f64::from(options.sequences) * f64::from(context);
+        let worker = Worker::new(
+            batch,
+            model.clone(),
+            session,
+            Arc::clone(&stats),
+            max_tokens,
+        );
         let named = thread::Builder::new().name("akunu-engine".into());
         named.spawn(move || worker.run(messages))?;
         let n_places = options.sequences as usize + options.queue;
@@ -112,25 +120,26 @@ impl Engine {
             );
             return Err(ApiError::bad_field("n", message));
         }
+        let places: Result<Vec<OwnedSemaphorePermit>, _> = (0..n_choices)
+            .map(|_| Arc::clone(&self.places).try_acquire_owned())
+            .collect();
+        let places = places.map_err(|_| ApiError::busy(self.n_places))?;
         let (events, receiver) = unbounded_channel();
         let prompt: Arc<[u32]> = work.prompt.into();
-        let mut waiting = Vec::with_capacity(n_choices);
-        for (choice, options) in work.choices.into_iter().enumerate() {
-            let place = Arc::clone(&self.places).try_acquire_owned();
-            waiting.push(Waiting {
-                prompt: Arc::clone(&prompt),
-                choice,
-                options,
-                events: events.clone(),
-                place: place.map_err(|_| ApiError::busy(self.n_places))?,
-                since: Instant::now(),
-            });
-        }
+        let choices = work.choices.into_iter().zip(places).enumerate();
+        let waiting = choices.map(|(choice, (options, place))| Waiting {
+            prompt: Arc::clone(&prompt),
+            choice,
+            options,
+            events: events.clone(),
+            place,
+            task: Task::new(&self.stats),
+        });
+        let mut waiting: Vec<Waiting> = waiting.collect();
         let siblings = waiting.split_off(1.min(n_choices));
         let Some(first) = waiting.pop() else {
             return Err(ApiError::bad_field("n", "n must be 1 or more"));
         };
-        self.stats.asked(n_choices);
         self.send(Message::Answer(Box::new(Asked { first, siblings })))?;
         Ok(receiver)
     }

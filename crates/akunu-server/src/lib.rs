@@ -31,6 +31,7 @@ mod reply;
 mod router;
 mod server;
 mod speech;
+mod stats;
 mod stream;
 mod transcript;
 

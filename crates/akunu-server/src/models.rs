@@ -10,6 +10,7 @@ use crate::engine::Engine;
 use crate::error::{ApiError, OpenError, ServerError};
 use crate::options::ServerOptions;
 use crate::speech::Speech;
+use crate::stats::{Kind, Stats};
 
 /// Where a model comes from.
 pub struct Source {
@@ -70,6 +71,17 @@ impl Served {
     }
 }
 
+impl Served {
+    /// What it is asked for.
+    fn kind(&self) -> Kind {
+        match self {
+            Served::Model(_) => Kind::Answers,
+            Served::Embedder(_) | Served::Reranker(_) => Kind::Texts,
+            Served::Transcriber(_) => Kind::Recordings,
+        }
+    }
+}
+
 impl From<Model> for Served {
     fn from(model: Model) -> Served {
         Served::Model(model)
@@ -114,6 +126,7 @@ pub(crate) struct Entry {
     /// Held while it is loaded, so that it is loaded once.
     loaded: tokio::sync::Mutex<Option<Loaded>>,
     last_used: std::sync::Mutex<Instant>,
+    pub stats: Arc<Stats>,
 }
 
 /// All models of a server.
@@ -140,6 +153,7 @@ impl Models {
                 source,
                 loaded: tokio::sync::Mutex::new(None),
                 last_used: std::sync::Mutex::new(Instant::now()),
+                stats: Arc::new(Stats::default()),
             }));
         }
         let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
@@ -265,12 +279,18 @@ impl Models {
 
 impl Entry {
     fn open(&self, options: &ServerOptions) -> Result<Loaded, ServerError> {
-        Ok(match (self.source.open)().map_err(ServerError::Open)? {
-            Served::Model(model) => Loaded::Engine(Arc::new(Engine::start(model, options)?)),
+        let served = (self.source.open)().map_err(ServerError::Open)?;
+        self.stats.kind.get_or_init(|| served.kind());
+        Ok(match served {
+            Served::Model(model) => {
+                let engine = Engine::start(model, options, Arc::clone(&self.stats))?;
+                Loaded::Engine(Arc::new(engine))
+            }
             Served::Embedder(embedder) => Loaded::Embedder(embedder),
             Served::Reranker(reranker) => Loaded::Reranker(reranker),
             Served::Transcriber(transcriber) => {
-                Loaded::Speech(Speech::new(*transcriber, options.transcribe_batch)?)
+                let stats = Arc::clone(&self.stats);
+                Loaded::Speech(Speech::new(*transcriber, options.transcribe_batch, stats)?)
             }
         })
     }

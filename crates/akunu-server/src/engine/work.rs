@@ -1,13 +1,13 @@
 //! What the thread of a model is asked for, and what it tells.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use akunu::{GenerateOptions, StopReason, TokenLogprobs};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::error::ApiError;
+use crate::stats::Task;
 
 /// A prompt, and the answers that are wanted to it.
 pub(crate) struct Work {
@@ -57,7 +57,7 @@ pub(super) struct Waiting {
     pub events: UnboundedSender<Event>,
     /// Given back when the answer has ended.
     pub place: OwnedSemaphorePermit,
-    pub since: Instant,
+    pub task: Task,
 }
 
 /// A request: one answer that reads the prompt, and those that take its pages over.

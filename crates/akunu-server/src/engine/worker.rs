@@ -18,9 +18,9 @@ use akunu::{Batch, BatchEvent, Model, Progress, SequenceId, SessionOptions};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
-use super::stats::{Load, Stats};
 use super::work::{Asked, Event, Message, Waiting, What};
 use crate::error::ApiError;
+use crate::stats::{Stats, Task};
 
 /// How long files of the cache are waited for before more are given to their writer.
 const WRITING: Duration = Duration::from_millis(20);
@@ -31,7 +31,7 @@ struct Running {
     events: UnboundedSender<Event>,
     /// Choices of the same request that wait for the prompt to be read.
     siblings: Vec<Waiting>,
-    asked: Instant,
+    task: Task,
     last_token: Option<Instant>,
     /// Dropped with the answer, which gives it back.
     _place: OwnedSemaphorePermit,
@@ -45,10 +45,18 @@ pub(super) struct Worker {
     /// In the order in which they came, but for further choices, which go before new requests.
     queue: VecDeque<Asked>,
     stats: Arc<Stats>,
+    /// Tokens that all sequences can hold together.
+    max_tokens: f64,
 }
 
 impl Worker {
-    pub fn new(batch: Batch, model: Model, session: SessionOptions, stats: Arc<Stats>) -> Worker {
+    pub fn new(
+        batch: Batch,
+        model: Model,
+        session: SessionOptions,
+        stats: Arc<Stats>,
+        max_tokens: f64,
+    ) -> Worker {
         Worker {
             batch,
             model,
@@ -56,6 +64,7 @@ impl Worker {
             running: HashMap::new(),
             queue: VecDeque::new(),
             stats,
+            max_tokens,
         }
     }
 
@@ -130,13 +139,7 @@ impl Worker {
 
     /// Takes those out whose clients have gone.
     fn give_up(&mut self) {
-        self.queue.retain(|asked| {
-            let is_wanted = !asked.first.events.is_closed();
-            if !is_wanted {
-                self.stats.gave_up(1 + asked.siblings.len());
-            }
-            is_wanted
-        });
+        self.queue.retain(|asked| !asked.first.events.is_closed());
         let gone = self
             .running
             .iter()
@@ -144,19 +147,21 @@ impl Worker {
         let gone: Vec<SequenceId> = gone.map(|(id, _)| *id).collect();
         for id in gone {
             self.leave(id);
-            let siblings = self.running.remove(&id).map_or(0, |one| one.siblings.len());
-            self.stats.gave_up(1 + siblings);
+            self.running.remove(&id);
         }
     }
 
     fn seat(&mut self) {
         while self.batch.has_room()
-            && let Some(Asked { first, siblings }) = self.queue.pop_front()
+            && let Some(Asked {
+                mut first,
+                siblings,
+            }) = self.queue.pop_front()
         {
             match self.join(&first) {
                 Ok(id) => self.begin(id, first, siblings),
                 Err(error) => {
-                    self.stats.failed();
+                    first.task.fail();
                     first.tell(What::Failed(error));
                 }
             }
@@ -171,15 +176,16 @@ impl Worker {
         joined.map_err(|refused| (*refused.error).into())
     }
 
-    fn begin(&mut self, id: SequenceId, first: Waiting, siblings: Vec<Waiting>) {
+    fn begin(&mut self, id: SequenceId, mut first: Waiting, siblings: Vec<Waiting>) {
         let n_cached = self.batch.session(id).map_or(0, |it| it.tokens().len());
         self.stats.began(first.prompt.len(), n_cached);
+        first.task.run();
         first.tell(What::Began { n_cached });
         let running = Running {
             choice: first.choice,
             events: first.events,
             siblings,
-            asked: first.since,
+            task: first.task,
             last_token: None,
             _place: first.place,
         };
@@ -200,9 +206,12 @@ impl Worker {
                     logprobs: token.logprobs,
                 }
             }
-            Progress::Ended { reason, tail } => What::Ended { reason, tail },
+            Progress::Ended { reason, tail } => {
+                running.task.end();
+                What::Ended { reason, tail }
+            }
             Progress::Failed(error) => {
-                self.stats.failed();
+                running.task.fail();
                 What::Failed(error.into())
             }
             // A piece of the prompt was read: nothing to tell.
@@ -235,16 +244,10 @@ impl Worker {
     }
 
     fn count(&self) {
-        let waiting = self.queue.iter().map(|asked| 1 + asked.siblings.len());
-        let behind = self.running.values().map(|one| one.siblings.len());
         let ids = self.running.keys();
         let held = ids.filter_map(|id| Some(self.batch.session(*id)?.tokens().len()));
-        self.stats.stepped(Load {
-            running: self.running.len(),
-            waiting: waiting.chain(behind).sum(),
-            pages: self.model.pages_in_use(),
-            held_tokens: held.sum(),
-        });
+        let share = held.sum::<usize>() as f64 / self.max_tokens.max(1.0);
+        self.stats.stepped(self.model.pages_in_use(), share);
     }
 }
 
@@ -262,7 +265,7 @@ impl Running {
     fn count_token(&mut self, stats: &Stats) {
         let now = Instant::now();
         match self.last_token.replace(now) {
-            None => stats.first_token(now - self.asked),
+            None => stats.first_token(self.task.age()),
             Some(before) => stats.next_token(now - before),
         }
     }

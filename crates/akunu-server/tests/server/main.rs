@@ -11,6 +11,7 @@ mod dialects;
 mod embeddings;
 mod forms;
 mod hostile;
+mod metrics;
 mod schema;
 mod structure;
 mod together;
