@@ -35,14 +35,12 @@ impl Texts {
         }
     }
 
-    /// The one text that it is, also where that is in a list; `None` where there are several. An empty list is one of ids.
-    pub fn single(self) -> Option<Texts> {
+    /// Each text by itself.
+    pub fn each(self) -> Vec<Texts> {
         match self {
-            Texts::Many(mut texts) if texts.len() == 1 => texts.pop().map(Texts::One),
-            Texts::Many(texts) if texts.is_empty() => Some(Texts::Ids(Vec::new())),
-            Texts::ManyIds(mut lists) if lists.len() == 1 => lists.pop().map(Texts::Ids),
-            Texts::Many(_) | Texts::ManyIds(_) => None,
-            one => Some(one),
+            Texts::Many(texts) => texts.into_iter().map(Texts::One).collect(),
+            Texts::ManyIds(lists) => lists.into_iter().map(Texts::Ids).collect(),
+            one => vec![one],
         }
     }
 }

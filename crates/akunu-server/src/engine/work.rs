@@ -9,10 +9,10 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use crate::error::ApiError;
 use crate::stats::Task;
 
-/// A prompt, and the answers that are wanted to it.
+/// Prompts, and the answers that are wanted to each. They are numbered in the order of the prompts.
 pub(crate) struct Work {
-    pub prompt: Vec<u32>,
-    /// How each answer is made. The first reads the prompt, and the others take its pages over.
+    pub prompts: Vec<Vec<u32>>,
+    /// How each answer to a prompt is made. The first reads the prompt, and the others take its pages over.
     pub choices: Vec<GenerateOptions>,
 }
 
@@ -46,6 +46,11 @@ pub(super) enum Message {
     Embed {
         ids: Vec<u32>,
         reply: oneshot::Sender<Result<Vec<f32>, ApiError>>,
+    },
+    Score {
+        ids: Vec<u32>,
+        n_best: usize,
+        reply: oneshot::Sender<Result<Vec<TokenLogprobs>, ApiError>>,
     },
 }
 

@@ -14,10 +14,11 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use akunu::{Batch, BatchEvent, Model, Progress, SequenceId, SessionOptions};
+use akunu::{Batch, BatchEvent, Progress, SequenceId, TokenLogprobs};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
+use super::sessions::Sessions;
 use super::work::{Asked, Event, Message, Waiting, What};
 use crate::error::ApiError;
 use crate::stats::{Stats, Task};
@@ -39,8 +40,7 @@ struct Running {
 
 pub(super) struct Worker {
     batch: Batch,
-    model: Model,
-    session: SessionOptions,
+    sessions: Sessions,
     running: HashMap<SequenceId, Running>,
     /// In the order in which they came, but for further choices, which go before new requests.
     queue: VecDeque<Asked>,
@@ -50,17 +50,10 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    pub fn new(
-        batch: Batch,
-        model: Model,
-        session: SessionOptions,
-        stats: Arc<Stats>,
-        max_tokens: f64,
-    ) -> Worker {
+    pub fn new(batch: Batch, sessions: Sessions, stats: Arc<Stats>, max_tokens: f64) -> Worker {
         Worker {
             batch,
-            model,
-            session,
+            sessions,
             running: HashMap::new(),
             queue: VecDeque::new(),
             stats,
@@ -93,7 +86,7 @@ impl Worker {
     /// Gives new pages and states to the cache's writer, until the next request.
     fn save_cache(&self, inbox: &UnboundedReceiver<Message>) {
         while inbox.is_empty() && !inbox.is_closed() {
-            match self.model.save_cache() {
+            match self.sessions.model.save_cache() {
                 // The writer has enough to do.
                 Ok(true) => std::thread::sleep(WRITING),
                 Ok(false) => break,
@@ -108,14 +101,14 @@ impl Worker {
 
     /// Waits until all of them are written: no request can follow.
     fn finish_cache(&self) {
-        if let Err(error) = self.model.finish_cache() {
+        if let Err(error) = self.sessions.model.finish_cache() {
             tracing::warn!(%error, "the cache could not be written");
         }
         self.tell_cache_fault();
     }
 
     fn tell_cache_fault(&self) {
-        if let Some(fault) = self.model.take_cache_fault() {
+        if let Some(fault) = self.sessions.model.take_cache_fault() {
             tracing::warn!("{fault}");
         }
     }
@@ -129,11 +122,22 @@ impl Worker {
                     let _ = reply.send(self.embed(&ids));
                 }
             }
+            Message::Score { ids, n_best, reply } => {
+                // As above.
+                if !reply.is_closed() {
+                    let _ = reply.send(self.score(&ids, n_best));
+                }
+            }
         }
     }
 
+    fn score(&self, ids: &[u32], n_best: usize) -> Result<Vec<TokenLogprobs>, ApiError> {
+        let mut session = self.sessions.open()?;
+        Ok(session.score_best(ids, 1, n_best)?)
+    }
+
     fn embed(&self, ids: &[u32]) -> Result<Vec<f32>, ApiError> {
-        let mut session = self.model.session(self.session)?;
+        let mut session = self.sessions.open()?;
         Ok(session.embed(ids)?)
     }
 
@@ -170,7 +174,7 @@ impl Worker {
 
     /// Gives an answer its place in the batch.
     fn join(&mut self, first: &Waiting) -> Result<SequenceId, ApiError> {
-        let session = self.model.session(self.session)?;
+        let session = self.sessions.open()?;
         let options = first.options.clone();
         let joined = self.batch.join_prompt(session, &first.prompt, options);
         joined.map_err(|refused| (*refused.error).into())
@@ -247,7 +251,8 @@ impl Worker {
         let ids = self.running.keys();
         let held = ids.filter_map(|id| Some(self.batch.session(*id)?.tokens().len()));
         let share = held.sum::<usize>() as f64 / self.max_tokens.max(1.0);
-        self.stats.stepped(self.model.pages_in_use(), share);
+        self.stats
+            .stepped(self.sessions.model.pages_in_use(), share);
     }
 }
 
