@@ -7,6 +7,7 @@ use tokio::sync::Semaphore;
 
 use crate::models::Models;
 use crate::options::ServerOptions;
+use crate::stats::HttpRequests;
 
 /// The state of a server. Clones share it.
 #[derive(Clone)]
@@ -17,6 +18,7 @@ pub(crate) struct Shared {
     pub models: Models,
     /// One for each recording that may be in memory.
     pub recordings: Arc<Semaphore>,
+    pub http_requests: HttpRequests,
     /// The OpenAPI document, once somebody has asked for it.
     pub document: OnceLock<Bytes>,
 }
@@ -25,6 +27,7 @@ impl App {
     pub fn new(options: ServerOptions, models: Models) -> App {
         App(Arc::new(Shared {
             recordings: Arc::new(Semaphore::new(options.limits.recordings)),
+            http_requests: HttpRequests::default(),
             document: OnceLock::new(),
             options,
             models,

@@ -30,11 +30,13 @@ mod reader;
 mod reply;
 mod router;
 mod server;
+mod source;
 mod speech;
+mod stats;
 mod stream;
 mod transcript;
 
 pub use error::{OpenError, ServerError};
-pub use models::{Served, Source};
 pub use options::{Limits, Security, ServerOptions};
 pub use server::{Handle, Server};
+pub use source::{ModelSettings, OpenModel, Served, Source};

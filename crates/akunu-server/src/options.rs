@@ -18,6 +18,8 @@ pub struct ServerOptions {
     pub queue: usize,
     /// Tokens of a sequence; `None` for what the model was trained for, at most 4096.
     pub context: Option<u32>,
+    /// The model that answers requests which name none, or one that is not served; `None` for the first, and 404.
+    pub default_model: Option<String>,
     /// Whether tokens are guessed from the text of a request and of those before it. Answers do not depend on it, but their
     /// speed does, by which a client that measures times can learn of others' texts.
     pub lookup: Lookup,
@@ -119,6 +121,7 @@ impl Default for ServerOptions {
             sequences: 8,
             queue: 64,
             context: None,
+            default_model: None,
             lookup: Lookup::default(),
             transcribe_batch: TranscribeOptions::default().batch,
             keep: None,

@@ -139,8 +139,7 @@ pub(crate) fn service(app: App) -> Router {
 /// `/openapi.json`
 async fn document(State(app): State<App>) -> Result<Described, ApiError> {
     let document = app.document.get_or_init(|| {
-        let models = app.models.all().iter().map(|entry| entry.name.as_str());
-        let models: Vec<&str> = models.collect();
+        let models: Vec<&str> = app.models.names().map(|(name, _)| name).collect();
         let errors = |path: &str, schemas: &mut SchemaGenerator| Dialect::of(path).errors(schemas);
         let document = describe(&endpoints(), &models, errors);
         // Strings, numbers and lists of them can always be written.

@@ -34,13 +34,12 @@ pub(crate) async fn embed(
     State(app): State<App>,
     Json(request): Json<EmbedRequest>,
 ) -> Result<axum::Json<Embeddings>, ApiError> {
-    let model = app.models.load(Some(&request.model)).await?;
     let options = EmbedOptions {
         dimensions: request.dimensions,
         strict: !request.truncate,
         ..EmbedOptions::default()
     };
-    let made = embedding::of(&model, request.input, options, &app.options.limits).await?;
+    let made = embedding::of(&app, Some(&request.model), request.input, options).await?;
     Ok(axum::Json(Embeddings {
         model: request.model,
         embeddings: made.vectors,

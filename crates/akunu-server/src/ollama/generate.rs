@@ -12,7 +12,7 @@ use crate::answers::Whole;
 use crate::app::App;
 use crate::body::Json;
 use crate::error::ApiError;
-use crate::question::{Conversation, Prompt, ask};
+use crate::question::{Conversation, Gap, Prompt, ask};
 use crate::stream::Reply;
 
 #[derive(Deserialize, JsonSchema)]
@@ -21,6 +21,8 @@ pub(crate) struct GenerateRequest {
     /// Nothing loads the model.
     #[serde(default)]
     prompt: String,
+    /// What comes after the answer, for models that were trained to fill in the middle.
+    suffix: Option<String>,
     system: Option<String>,
     images: Option<Value>,
     /// Take the prompt as it is, without the chat template.
@@ -45,7 +47,18 @@ pub(crate) async fn generate(
         return Ok(Reply::Whole(axum::Json(lines.loaded())));
     }
     let format = OllamaFormat::format(request.format)?;
-    let prompt = if request.raw {
+    let mut wish = request.options.wish(&app.options.limits)?;
+    let suffix = request.suffix.filter(|suffix| !suffix.is_empty());
+    let prompt = if let Some(after) = suffix {
+        let gap = Gap {
+            before: request.prompt,
+            after,
+            ..Gap::default()
+        };
+        let (prompt, ends) = gap.prompt("suffix", engine.model.tokenizer())?;
+        wish.stop_ids.extend(ends);
+        format.of_answer(prompt, &engine).await?
+    } else if request.raw {
         let prompt = Prompt::of_text(&engine, request.prompt).await?;
         format.of_answer(prompt, &engine).await?
     } else {
@@ -58,7 +71,7 @@ pub(crate) async fn generate(
         };
         conversation.prompt(&engine).await?
     };
-    let answers = ask(&engine, prompt, request.options.wish(&app.options.limits)?)?;
+    let answers = ask(&engine, prompt, wish)?;
     let limit = app.options.limits.answering;
     Reply::new(answers, lines, request.stream, limit).await
 }

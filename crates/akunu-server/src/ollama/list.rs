@@ -93,19 +93,19 @@ pub(crate) struct OllamaVersion {
 /// All models, loaded or not.
 pub(crate) async fn tags(State(app): State<App>) -> Result<axum::Json<OllamaTags>, ApiError> {
     let modified = time(app.models.created);
-    let entries = app.models.all().iter();
-    let models = entries
-        .map(|entry| OllamaTag::of(entry, &modified))
+    let names = app.models.names();
+    let models = names
+        .map(|(name, entry)| OllamaTag::of(name, entry, &modified))
         .collect();
     Ok(axum::Json(OllamaTags { models }))
 }
 
 impl OllamaTag {
-    fn of(entry: &Entry, modified: &str) -> OllamaTag {
+    fn of(name: &str, entry: &Entry, modified: &str) -> OllamaTag {
         let now = entry.now();
         OllamaTag {
-            name: entry.name.clone(),
-            model: entry.name.clone(),
+            name: name.to_string(),
+            model: name.to_string(),
             modified_at: modified.to_string(),
             size: match &now {
                 Some(Loaded::Engine(engine)) => engine.model.weight_bytes(),

@@ -58,15 +58,15 @@ pub(crate) async fn embeddings(
     State(app): State<App>,
     Json(request): Json<EmbeddingsRequest>,
 ) -> Result<axum::Json<EmbeddingList>, ApiError> {
-    let name = app.models.find(request.model.as_deref())?.name.clone();
-    let model = app.models.load(request.model.as_deref()).await?;
+    let model = request.model.as_deref();
+    let name = app.models.find(model)?.name.clone();
     // A text that is too long is an error in this protocol.
     let options = EmbedOptions {
         dimensions: request.dimensions,
         strict: true,
         ..EmbedOptions::default()
     };
-    let made = embedding::of(&model, request.input, options, &app.options.limits).await?;
+    let made = embedding::of(&app, model, request.input, options).await?;
     let vectors = made.vectors.into_iter().enumerate();
     let data = vectors.map(|(index, vector)| Embedding {
         object: "embedding",
