@@ -63,6 +63,8 @@ pub(crate) struct Loaded {
     pub key_centres: Vec<Option<Vec<f32>>>,
     /// Whether some layer has a router.
     pub has_experts: bool,
+    /// A sentence about weights that were converted, if some were.
+    pub conversion: Option<String>,
     /// Bytes of all weights.
     pub weight_bytes: u64,
     /// A hash that identifies this model.
@@ -122,6 +124,7 @@ impl Loaded {
             weights,
             rope_freqs,
             key_centres,
+            conversion: store.conversion().map(|found| found.to_string()),
             weight_bytes: store.iter().map(|weight| weight.size() as u64).sum(),
             fingerprint: fingerprint::of(&store, &config),
             has_experts: config.has_experts(),

@@ -3,12 +3,16 @@
 //! `config.json`, and either `model.safetensors`, or `model.safetensors.index.json` with the files
 //! that it names, or any `model*.safetensors`.
 
+use super::converted::Converted;
 use super::error::{FolderError, FolderProblem};
 use super::float::FloatTensor;
 use super::header::{SafetensorInfo, read_safetensors_header};
+use super::method::Parts;
 use super::mlx::MlxTensor;
 use super::quantization::Quantization;
-use super::weights::{AffineParts, FloatParts, FolderWeight, QuantizedParts, TensorList};
+use super::weights::{
+    AffineParts, FloatParts, FolderWeight, MethodParts, QuantizedParts, TensorList,
+};
 use crate::index::NameIndex;
 use crate::mmap::FileBytes;
 use crate::span::Span;
@@ -71,6 +75,7 @@ impl ModelFolder {
         let list = TensorList {
             tensors: &tensors,
             index: &index,
+            files: &parts,
         };
         if let Some(shard_index) = shard_index {
             check_index(&shard_index, &files, &list).map_err(in_folder)?;
@@ -128,7 +133,7 @@ impl ModelFolder {
         let weight = self.weights.iter().find(|weight| weight.tensor == at)?;
         match weight.quantized.as_ref()? {
             QuantizedParts::Affine(parts) => self.mlx_view(at, parts),
-            QuantizedParts::Float(_) => None,
+            QuantizedParts::Float(_) | QuantizedParts::Method(_) => None,
         }
     }
 
@@ -157,12 +162,26 @@ impl ModelFolder {
         })
     }
 
-    pub(crate) fn float_view(&self, tensor: usize, parts: &FloatParts) -> Option<FloatTensor<'_>> {
-        Some(FloatTensor {
+    pub(crate) fn float_view(&self, tensor: usize, parts: &FloatParts) -> Option<Converted<'_>> {
+        Some(Converted::float(FloatTensor {
             packed: self.span(tensor)?,
             scales: self.span(parts.scales)?,
             format: parts.format,
-        })
+        }))
+    }
+
+    pub(crate) fn method_view<'a>(&'a self, parts: &'a MethodParts) -> Converted<'a> {
+        Converted::method(self, parts)
+    }
+
+    /// The tensors of a weight.
+    pub(super) fn method_parts<'a>(&'a self, parts: &'a MethodParts) -> Parts<'a> {
+        let list = TensorList {
+            tensors: &self.tensors,
+            index: &self.index,
+            files: &self.parts,
+        };
+        list.parts(parts.method.as_ref(), &parts.layer)
     }
 }
 

@@ -244,6 +244,12 @@ fn olmo3() {
     agrees("olmo3");
 }
 
+/// YaRN with a magnitude of its own, which replaces that of its factor in both containers.
+#[test]
+fn yarn_factor() {
+    agrees("yarn-factor");
+}
+
 /// No gates, the squared ReLU.
 #[test]
 fn arcee() {
