@@ -2,9 +2,8 @@
 
 use super::error::TripleFault;
 use super::float::FloatTensor;
-use super::folder::ModelFolder;
 use super::rows::Repacked;
-use super::weights::MethodParts;
+use super::weights::{MethodParts, TensorList};
 use crate::quant::QuantError;
 
 /// A weight that no device reads as it lies in its folder, borrowed from there.
@@ -14,7 +13,7 @@ pub struct Converted<'a>(Form<'a>);
 #[derive(Clone, Copy, Debug)]
 enum Form<'a> {
     Float(FloatTensor<'a>),
-    Method(&'a ModelFolder, &'a MethodParts),
+    Method(TensorList<'a>, &'a MethodParts),
 }
 
 /// A weight that cannot be converted, and why.
@@ -35,16 +34,16 @@ impl<'a> Converted<'a> {
         Converted(Form::Float(float))
     }
 
-    pub(super) fn method(folder: &'a ModelFolder, parts: &'a MethodParts) -> Converted<'a> {
-        Converted(Form::Method(folder, parts))
+    pub(super) fn method(list: TensorList<'a>, parts: &'a MethodParts) -> Converted<'a> {
+        Converted(Form::Method(list, parts))
     }
 
     /// Bytes in the file of all its tensors.
     pub fn size(&self) -> usize {
         match self.0 {
             Form::Float(float) => float.packed.bytes.len() + float.scales.bytes.len(),
-            Form::Method(folder, parts) => folder
-                .method_parts(parts)
+            Form::Method(list, parts) => list
+                .parts_of(parts)
                 .all
                 .iter()
                 .map(|part| part.bytes.len())
@@ -68,8 +67,8 @@ impl<'a> Converted<'a> {
     pub fn packed(&self) -> &'a [u8] {
         match self.0 {
             Form::Float(float) => float.packed.bytes,
-            Form::Method(folder, parts) => folder
-                .method_parts(parts)
+            Form::Method(list, parts) => list
+                .parts_of(parts)
                 .all
                 .first()
                 .map_or(&[], |part| part.bytes),
@@ -81,8 +80,8 @@ impl<'a> Converted<'a> {
         let repacked = || -> Result<Repacked, Reason> {
             match self.0 {
                 Form::Float(float) => Ok(Repacked::Blocks(float.blocks()?)),
-                Form::Method(folder, parts) => {
-                    let rows = parts.method.rows(&folder.method_parts(parts))?;
+                Form::Method(list, parts) => {
+                    let rows = parts.method.rows(&list.parts_of(parts))?;
                     Ok(rows.repack()?)
                 }
             }

@@ -7,7 +7,6 @@ use super::converted::Converted;
 use super::error::{FolderError, FolderProblem};
 use super::float::FloatTensor;
 use super::header::{SafetensorInfo, read_safetensors_header};
-use super::method::Parts;
 use super::mlx::MlxTensor;
 use super::quantization::Quantization;
 use super::weights::{
@@ -171,17 +170,12 @@ impl ModelFolder {
     }
 
     pub(crate) fn method_view<'a>(&'a self, parts: &'a MethodParts) -> Converted<'a> {
-        Converted::method(self, parts)
-    }
-
-    /// The tensors of a weight.
-    pub(super) fn method_parts<'a>(&'a self, parts: &'a MethodParts) -> Parts<'a> {
         let list = TensorList {
             tensors: &self.tensors,
             index: &self.index,
             files: &self.parts,
         };
-        list.parts(parts.method.as_ref(), &parts.layer)
+        Converted::method(list, parts)
     }
 }
 

@@ -7,33 +7,17 @@ mod awq;
 mod bits;
 mod bitsandbytes;
 mod compressed;
+mod contract;
 mod fp8;
 mod gptq;
 mod parts;
 mod settings;
 
+pub(crate) use contract::{Method, Methods};
 pub(super) use parts::{Part, Parts};
 
-use super::error::{FolderProblem, TripleFault};
-use super::rows::Rows;
-use ::safetensors::Dtype as ElementType;
+use super::error::FolderProblem;
 use settings::Settings;
-use std::sync::Arc;
-
-/// How a program stores weights.
-pub(crate) trait Method: std::fmt::Debug + Send + Sync {
-    /// What the tensors of a weight are called, after the name of their layer and a dot. The first has the values.
-    fn suffixes(&self) -> &'static [&'static str];
-
-    /// Whether a tensor of this type, called so, has values of this method; others are plain weights.
-    fn packs(&self, element: ElementType) -> bool;
-
-    /// The rows of a weight.
-    fn rows<'a>(&self, parts: &Parts<'a>) -> Result<Rows<'a>, TripleFault>;
-}
-
-/// The methods of a model: several, where layers differ in what their tensors are called.
-pub(crate) type Methods = Vec<Arc<dyn Method>>;
 
 /// Makes the methods of the settings in `config.json`.
 type FromSettings = fn(&Settings) -> Result<Methods, FolderProblem>;

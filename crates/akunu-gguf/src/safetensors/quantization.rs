@@ -14,18 +14,9 @@
 use super::error::{FolderProblem, QuantizationFault};
 use super::float::FloatFormat;
 use super::method::{self, Methods};
+use super::mlx::Affine;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
-
-/// Bits and group size of an affine quantisation: `value = scale * q + bias`, one scale and one bias
-/// for each group of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Affine {
-    /// Bits of a packed value: 2, 3, 4, 5, 6 or 8.
-    pub bits: u32,
-    /// Values that share a scale and a bias: 32, 64 or 128.
-    pub group_size: u32,
-}
 
 /// How the values of a layer are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,8 +4,7 @@
 //! which keeps every value. Other integers, and numbers, become Q8_0, which rounds them by at most 1/254 of the largest of 32.
 
 use super::error::TripleFault;
-use super::mlx::MlxTensor;
-use super::quantization::Affine;
+use super::mlx::{Affine, MlxTensor};
 use crate::dims::Dims;
 use crate::quant::{Part, QuantError, quantise_part};
 use crate::span::Span;

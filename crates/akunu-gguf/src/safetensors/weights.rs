@@ -4,7 +4,8 @@ use super::error::{FolderProblem, TripleFault};
 use super::float::FloatFormat;
 use super::header::SafetensorInfo;
 use super::method::{Method, Part, Parts};
-use super::quantization::{Affine, Packing, Quantization};
+use super::mlx::Affine;
+use super::quantization::{Packing, Quantization};
 use super::rows::Form;
 use crate::dims::Dims;
 use crate::index::NameIndex;
@@ -85,6 +86,7 @@ impl FolderWeight {
 }
 
 /// The tensors of a folder, to be looked up by name.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct TensorList<'a> {
     pub(crate) tensors: &'a [SafetensorInfo],
     pub(crate) index: &'a NameIndex,
@@ -123,8 +125,13 @@ impl<'a> TensorList<'a> {
         Ok(weights)
     }
 
+    /// The tensors of a weight.
+    pub(crate) fn parts_of(&self, parts: &'a MethodParts) -> Parts<'a> {
+        self.parts(parts.method.as_ref(), &parts.layer)
+    }
+
     /// The tensors of a layer's weight, as a method calls them.
-    pub(crate) fn parts<'l>(&self, method: &dyn Method, layer: &'l str) -> Parts<'l>
+    fn parts<'l>(&self, method: &dyn Method, layer: &'l str) -> Parts<'l>
     where
         'a: 'l,
     {

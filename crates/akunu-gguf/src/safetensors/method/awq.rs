@@ -6,9 +6,9 @@
 //! | `qzeros` | (groups, rows / 8) | in the same order |
 //! | `scales` | (groups, rows) | |
 
+use super::contract::{Method, Methods};
 use super::parts::{Parts, Words};
 use super::settings::Settings;
-use super::{Method, Methods};
 use crate::safetensors::error::{FolderProblem, TripleFault};
 use crate::safetensors::rows::{Groups, Integers, Rows};
 use ::safetensors::Dtype as ElementType;

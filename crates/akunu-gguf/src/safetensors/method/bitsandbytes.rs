@@ -10,9 +10,9 @@
 //!
 //! Weights of 8 bits have the integers in `weight` and the largest magnitude of each row in `SCB`.
 
+use super::contract::{Method, Methods};
 use super::parts::{Floats, Parts};
 use super::settings::Settings;
-use super::{Method, Methods};
 use crate::safetensors::error::{FolderProblem, TripleFault};
 use crate::safetensors::rows::{Groups, Integers, Rows};
 use ::safetensors::Dtype as ElementType;

@@ -11,10 +11,10 @@
 //! Integers of 8 bits may also lie in `weight` as they are, with zeros of the same type; FP8 does, with [`Fp8`]'s scales.
 
 use super::bits::{code, n_words};
+use super::contract::{Method, Methods};
 use super::fp8::Fp8;
 use super::parts::{Part, Parts};
 use super::settings::Settings;
-use super::{Method, Methods};
 use crate::safetensors::error::{FolderProblem, TripleFault};
 use crate::safetensors::rows::{Groups, Integers, Rows};
 use ::safetensors::Dtype as ElementType;

@@ -5,9 +5,9 @@
 //! | `weight` | (rows, columns), type F8_E4M3 |
 //! | `weight_scale_inv` or `weight_scale` | none, (1), (rows), (rows, 1) or (blocks of rows, blocks of columns) |
 
+use super::contract::{Method, Methods};
 use super::parts::{Part, Parts};
 use super::settings::Settings;
-use super::{Method, Methods};
 use crate::safetensors::error::{FolderProblem, TripleFault};
 use crate::safetensors::float::e4m3;
 use crate::safetensors::rows::Rows;

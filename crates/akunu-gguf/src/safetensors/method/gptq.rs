@@ -8,9 +8,9 @@
 //! | `g_idx` | (columns) | the group of each column; other than in order where `desc_act` sorted them |
 
 use super::bits::{code, n_words};
+use super::contract::{Method, Methods};
 use super::parts::{Parts, Words};
 use super::settings::Settings;
-use super::{Method, Methods};
 use crate::safetensors::error::{FolderProblem, TripleFault};
 use crate::safetensors::rows::{Groups, Integers, Rows};
 use ::safetensors::Dtype as ElementType;
