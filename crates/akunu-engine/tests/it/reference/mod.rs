@@ -377,6 +377,18 @@ fn gemma3() {
     agrees("gemma3");
 }
 
+/// Heads of 512 in every other layer, whose keys are the values too; normalised values; a factor after each layer.
+#[test]
+fn gemma4() {
+    agrees("gemma4");
+}
+
+/// Experts beside a plain block, each with norms of its own, and a router that reads a different norm.
+#[test]
+fn gemma4_experts() {
+    agrees("gemma4-experts");
+}
+
 /// No RoPE in the fourth of five layers.
 #[test]
 fn smollm3() {
