@@ -160,6 +160,8 @@ pub enum Change {
     None,
     /// This is added: 1 where the file has `w` and the model multiplies by `1 + w`.
     Plus(f32),
+    /// They are multiplied by this.
+    Times(f32),
     /// `-e^w`: rates of decay, of which folders have the logarithm.
     MinusExp,
 }
@@ -170,6 +172,7 @@ impl Change {
         match self {
             Change::None => number,
             Change::Plus(more) => number + more,
+            Change::Times(factor) => number * factor,
             Change::MinusExp => -number.exp(),
         }
     }

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use akunu_arch::{NamedMatrix, NamedVector};
-use akunu_gguf::{Data, WeightStore, WeightView};
+use akunu_gguf::{Data, Repacked, WeightStore, WeightView};
 use akunu_program::{Device, Matrix, Slice, Storage};
 
-use super::copy::{blocks, copy};
+use super::converted::repack;
+use super::copy::copy;
 use super::tensor::{check_type, read_vector, view};
 use crate::error::EngineError;
 
@@ -21,10 +22,13 @@ pub(super) fn matrix(
     let converted;
     let bytes = match &view.data {
         Data::Plain(span) => span.bytes,
-        Data::Float(float) => {
-            converted = blocks(float, view, path)?;
-            &converted
-        }
+        Data::Converted(weight) => match repack(weight, view, path)? {
+            Repacked::Blocks(blocks) => {
+                converted = blocks;
+                &converted
+            }
+            Repacked::Affine(_) => return Err(refused(view, path)),
+        },
         Data::Mlx(_) => return Err(refused(view, path)),
     };
     let numbers = view.dtype.block_len() == 1;
