@@ -35,6 +35,7 @@ pub(crate) struct Scored {
 impl Scored {
     pub fn of(tokenizer: &Tokenizer, id: u32, logprobs: &TokenLogprobs) -> Scored {
         let likely = |id: u32, logprob: f32| Likely {
+            id,
             bytes: tokenizer.token_bytes(id).unwrap_or_default(),
             logprob,
         };
@@ -49,6 +50,7 @@ impl Scored {
 /// A token's bytes and the logarithm of its probability.
 #[derive(Debug)]
 pub(crate) struct Likely {
+    pub id: u32,
     pub bytes: Vec<u8>,
     pub logprob: f32,
 }

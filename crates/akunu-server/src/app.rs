@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use axum::body::Bytes;
 use tokio::sync::Semaphore;
 
+use crate::kept::Kept;
 use crate::models::Models;
 use crate::options::ServerOptions;
 use crate::stats::HttpRequests;
@@ -19,6 +20,8 @@ pub(crate) struct Shared {
     /// One for each recording that may be in memory.
     pub recordings: Arc<Semaphore>,
     pub http_requests: HttpRequests,
+    /// Conversations that can be gone on with.
+    pub kept: Kept,
     /// The OpenAPI document, once somebody has asked for it.
     pub document: OnceLock<Bytes>,
 }
@@ -28,6 +31,7 @@ impl App {
         App(Arc::new(Shared {
             recordings: Arc::new(Semaphore::new(options.limits.recordings)),
             http_requests: HttpRequests::default(),
+            kept: Kept::new(options.limits.kept_bytes),
             document: OnceLock::new(),
             options,
             models,

@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::blocking::elsewhere;
 use crate::engine::Engine;
 use crate::error::ApiError;
-use crate::models::Loaded;
+use crate::loaded::Loaded;
 use crate::stats::Task;
 
 /// One text or several, as text or as token ids.
@@ -21,9 +21,9 @@ use crate::stats::Task;
 )]
 pub(crate) enum Texts {
     One(#[schemars(length(min = 1))] String),
-    Many(#[schemars(length(min = 1, max = 256))] Vec<String>),
+    Many(#[schemars(length(min = 1, max = 2048))] Vec<String>),
     Ids(#[schemars(length(min = 1))] Vec<u32>),
-    ManyIds(#[schemars(length(min = 1, max = 256))] Vec<Vec<u32>>),
+    ManyIds(#[schemars(length(min = 1, max = 2048))] Vec<Vec<u32>>),
 }
 
 impl Texts {
@@ -141,7 +141,12 @@ async fn hidden_states(
         return Err(of_embedder(error));
     }
     let shared = Arc::clone(engine);
-    let lists = elsewhere(move || Ok(encode(&shared, texts))).await?;
+    let mut lists = elsewhere(move || Ok(encode(&shared, texts))).await?;
+    if !options.strict {
+        lists
+            .iter_mut()
+            .for_each(|ids| ids.truncate(engine.context as usize));
+    }
     // All are looked at before the first is computed.
     let vocab_size = engine.model.config().vocab_size;
     for ids in &lists {

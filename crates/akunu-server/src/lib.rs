@@ -16,6 +16,8 @@ mod error;
 mod form;
 mod guard;
 mod guests;
+mod kept;
+mod loaded;
 mod memory;
 mod metrics;
 mod models;

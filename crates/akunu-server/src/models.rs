@@ -3,42 +3,13 @@
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use akunu::{Embedder, Reranker};
-
 use crate::engine::Engine;
 use crate::error::{ApiError, ServerError};
+use crate::loaded::Loaded;
 use crate::options::ServerOptions;
 use crate::source::{Served, Source};
 use crate::speech::Speech;
 use crate::stats::Stats;
-
-/// A model that is loaded.
-#[derive(Clone)]
-pub(crate) enum Loaded {
-    Engine(Arc<Engine>),
-    Embedder(Embedder),
-    Reranker(Reranker),
-    Speech(Speech),
-}
-
-impl Loaded {
-    /// Whether it can still be asked.
-    fn is_alive(&self) -> bool {
-        match self {
-            Loaded::Engine(engine) => engine.is_alive(),
-            Loaded::Embedder(_) | Loaded::Reranker(_) | Loaded::Speech(_) => true,
-        }
-    }
-
-    /// Whether it has nothing to do.
-    fn is_idle(&self) -> bool {
-        match self {
-            Loaded::Engine(engine) => engine.is_idle(),
-            Loaded::Speech(speech) => speech.is_idle(),
-            Loaded::Embedder(_) | Loaded::Reranker(_) => true,
-        }
-    }
-}
 
 /// How long a model that was unloaded needs to give its memory back.
 const SETTLING: Duration = Duration::from_millis(200);
@@ -279,11 +250,27 @@ impl Entry {
         loaded.is_ok_and(|loaded| loaded.as_ref().is_some_and(Loaded::is_idle))
     }
 
+    /// Unloads it, unless it is pinned, as soon as it has answered what it was asked.
+    pub fn forget(&self) {
+        // Somebody who holds it is about to use it.
+        if let Ok(mut loaded) = self.loaded.try_lock()
+            && !self.is_pinned()
+        {
+            *loaded = None;
+            tracing::info!(model = self.name, "unloaded, as a request wants it");
+        }
+    }
+
+    pub fn is_pinned(&self) -> bool {
+        self.source.pinned
+    }
+
     fn touch(&self) {
         *self.last_used() = Instant::now();
     }
 
-    fn unused_for(&self) -> Duration {
+    /// How long ago it was asked for.
+    pub fn unused_for(&self) -> Duration {
         self.last_used().elapsed()
     }
 

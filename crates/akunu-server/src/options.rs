@@ -31,6 +31,8 @@ pub struct ServerOptions {
     /// Whether memory is short. Then models that have nothing to do are unloaded before their time; by default when less
     /// than a tenth of this machine's memory is available.
     pub memory_is_short: fn() -> bool,
+    /// Whether texts to embed that are too long are cut, where a request does not say it; otherwise they are an error.
+    pub truncate: bool,
     /// Whether prompts and answers are logged, for people who want to see what a program asks for.
     pub log_texts: bool,
     /// Who may ask.
@@ -88,10 +90,14 @@ pub struct Limits {
     pub answering: Duration,
     /// Connections at once. The oldest one that has not asked, or not to the end, makes room for one more.
     pub connections: usize,
+    /// Bytes of the conversations that responses can go on with; those that were not used for longest are forgotten.
+    pub kept_bytes: usize,
     /// Tools of a request.
     pub tools: usize,
-    /// Texts of a request for embeddings, and stop texts.
+    /// Texts of a request for embeddings or a ranking.
     pub texts: usize,
+    /// Texts and tokens that end an answer.
+    pub stops: usize,
     /// Makes room for further options.
     #[doc(hidden)]
     pub _more: (),
@@ -107,8 +113,10 @@ impl Default for Limits {
             reading: Duration::from_secs(30),
             answering: Duration::from_secs(3600),
             connections: 4096,
+            kept_bytes: 64 << 20,
             tools: 128,
-            texts: 256,
+            texts: 2048,
+            stops: 256,
             _more: (),
         }
     }
@@ -126,6 +134,7 @@ impl Default for ServerOptions {
             transcribe_batch: TranscribeOptions::default().batch,
             keep: None,
             memory_is_short: crate::memory::is_short,
+            truncate: false,
             log_texts: false,
             security: Security::default(),
             limits: Limits::default(),

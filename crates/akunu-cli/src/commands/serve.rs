@@ -64,6 +64,9 @@ pub struct Serve {
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u64).range(1..=TranscribeOptions::MAX_BATCH as u64))]
     transcribe_batch: u64,
+    /// Cut texts to embed that are longer than the model reads, unless a request says otherwise; they are refused by default
+    #[arg(long)]
+    truncate: bool,
     /// Unload a model that was not used for this long: 30s, 10m, 2h, or forever
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = keep)]
     keep: Keep,
@@ -172,6 +175,7 @@ impl Serve {
             context: self.ctx,
             lookup: self.lookup.into(),
             transcribe_batch: self.transcribe_batch as usize,
+            truncate: self.truncate,
             keep: self.keep.0,
             log_texts: self.log_texts,
             security: Security {

@@ -198,6 +198,11 @@ impl Worker {
 
     fn hand_out(&mut self, event: BatchEvent) {
         let sequence = event.sequence;
+        let has_ended = matches!(event.progress, Progress::Ended { .. } | Progress::Failed(_));
+        if has_ended && self.running.contains_key(&sequence) {
+            // Before it is told, so that whoever then looks at the counters finds its guesses.
+            self.leave(sequence);
+        }
         let Some(running) = self.running.get_mut(&sequence) else {
             return;
         };
@@ -228,7 +233,6 @@ impl Worker {
                 siblings: Vec::new(),
             });
         }
-        let has_ended = !matches!(what, What::Token { .. });
         // Whoever has gone is found before the next step.
         let _ = running.events.send(Event {
             choice: running.choice,
@@ -236,7 +240,6 @@ impl Worker {
         });
         if has_ended {
             self.running.remove(&sequence);
-            self.leave(sequence);
         }
     }
 

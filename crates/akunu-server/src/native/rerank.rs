@@ -1,4 +1,4 @@
-//! `/v1/rerank`: documents by how well they answer a question, as Jina and Cohere have it.
+//! `/v1/rerank`, `/v2/rerank` and `/rerank`: documents by how well they answer a question, as Jina and Cohere have it.
 
 use axum::extract::State;
 use schemars::JsonSchema;
@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::app::App;
 use crate::blocking::elsewhere;
 use crate::body::Json;
+use crate::clock::new_id;
 use crate::error::ApiError;
-use crate::models::Loaded;
+use crate::loaded::Loaded;
 use crate::openai::PromptUsage;
 use crate::stats::Task;
 
@@ -16,7 +17,7 @@ use crate::stats::Task;
 pub(crate) struct RerankRequest {
     model: Option<String>,
     query: String,
-    #[schemars(length(min = 1, max = 256))]
+    #[schemars(length(min = 1, max = 2048))]
     documents: Vec<Document>,
     /// Only so many of the best.
     top_n: Option<usize>,
@@ -35,6 +36,7 @@ enum Document {
 /// The best documents first.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Ranking {
+    id: String,
     model: String,
     results: Vec<RankedDocument>,
     usage: PromptUsage,
@@ -100,6 +102,7 @@ pub(crate) async fn rerank(
     let n_tokens = rankings.iter().map(|ranking| ranking.n_tokens).sum();
     entry.stats.read(n_documents, n_tokens);
     Ok(axum::Json(Ranking {
+        id: new_id("rank_"),
         model: entry.name.clone(),
         results: results.collect(),
         usage: PromptUsage::new(n_tokens),

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::answer::{Lines, Said};
+use super::keep::KeepAlive;
 use super::options::{OllamaFormat, OllamaOptions, refuse_images, yes};
 use crate::answers::Whole;
 use crate::app::App;
@@ -29,6 +30,7 @@ pub(crate) struct GenerateRequest {
     #[serde(default)]
     raw: bool,
     format: Option<OllamaFormat>,
+    keep_alive: Option<KeepAlive>,
     #[serde(default)]
     options: OllamaOptions,
     #[serde(default = "yes")]
@@ -42,9 +44,11 @@ pub(crate) async fn generate(
 ) -> Result<Reply<Lines<Generated>>, ApiError> {
     refuse_images("images", request.images.as_ref())?;
     let engine = app.models.engine(Some(&request.model)).await?;
-    let lines = Lines::new(request.model);
+    let model = request.model;
+    let lines = Lines::new(model.clone());
     if request.prompt.is_empty() {
-        return Ok(Reply::Whole(axum::Json(lines.loaded())));
+        let is_unloaded = KeepAlive::apply(request.keep_alive.as_ref(), &app, &model)?;
+        return Ok(Reply::Whole(axum::Json(lines.loaded(is_unloaded))));
     }
     let format = OllamaFormat::format(request.format)?;
     let mut wish = request.options.wish(&app.options.limits)?;
@@ -72,6 +76,7 @@ pub(crate) async fn generate(
         conversation.prompt(&engine).await?
     };
     let answers = ask(&engine, prompt, wish)?;
+    KeepAlive::apply(request.keep_alive.as_ref(), &app, &model)?;
     let limit = app.options.limits.answering;
     Reply::new(answers, lines, request.stream, limit).await
 }

@@ -45,7 +45,7 @@ pub(crate) async fn completions(
     )>,
 ) -> Result<Reply<Text>, ApiError> {
     let limits = app.options.limits;
-    let mut wish = further.over(making.wish(&limits)?, limits.texts)?;
+    let mut wish = further.over(making.wish(&limits)?, limits.stops)?;
     wish.max_tokens = wish.max_tokens.or(Some(MAX_TOKENS));
     let name = app.models.find(request.model.as_deref())?.name.clone();
     let engine = app.models.engine(request.model.as_deref()).await?;

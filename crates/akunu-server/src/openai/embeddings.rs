@@ -18,6 +18,26 @@ pub(crate) struct EmbeddingsRequest {
     #[serde(default)]
     encoding_format: EncodingFormat,
     dimensions: Option<usize>,
+    /// Whether a text that is too long is cut; by default as the server was started.
+    truncate: Option<bool>,
+    /// The same by vLLM's name: -1, or as many tokens as the model reads.
+    truncate_prompt_tokens: Option<i64>,
+}
+
+impl EmbeddingsRequest {
+    /// Whether texts are cut that are longer than `max` tokens.
+    fn is_cut(&self, max: usize, usual: bool) -> Result<bool, ApiError> {
+        match self.truncate_prompt_tokens {
+            None => Ok(self.truncate.unwrap_or(usual)),
+            Some(n) if n == -1 || usize::try_from(n).is_ok_and(|n| n >= max) => Ok(true),
+            Some(_) => {
+                let message = format!(
+                    "truncate_prompt_tokens must be -1, or at least the {max} tokens that this model reads"
+                );
+                Err(ApiError::bad_field("truncate_prompt_tokens", message))
+            }
+        }
+    }
 }
 
 /// How vectors are written. OpenAI's own client asks for base64.
@@ -60,10 +80,11 @@ pub(crate) async fn embeddings(
 ) -> Result<axum::Json<EmbeddingList>, ApiError> {
     let model = request.model.as_deref();
     let name = app.models.find(model)?.name.clone();
-    // A text that is too long is an error in this protocol.
+    let max = app.models.load(model).await?.max_tokens();
+    let is_cut = request.is_cut(max, app.options.truncate)?;
     let options = EmbedOptions {
         dimensions: request.dimensions,
-        strict: true,
+        strict: !is_cut,
         ..EmbedOptions::default()
     };
     let made = embedding::of(&app, model, request.input, options).await?;

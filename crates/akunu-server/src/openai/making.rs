@@ -80,8 +80,8 @@ impl Making {
         }
         let max_tokens = self.max_completion_tokens.or(self.max_tokens);
         let stop = self.stop.map(StopTexts::all).unwrap_or_default();
-        if stop.len() > limits.texts {
-            let message = format!("stop has {} texts; at most {}", stop.len(), limits.texts);
+        if stop.len() > limits.stops {
+            let message = format!("stop has {} texts; at most {}", stop.len(), limits.stops);
             return Err(ApiError::bad_field("stop", message));
         }
         Ok(Wish {
