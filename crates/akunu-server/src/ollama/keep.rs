@@ -14,8 +14,26 @@ pub(super) enum KeepAlive {
     Time(String),
 }
 
-/// Units of times, as Go writes them.
+/// Units of times, as Go writes them; those of two letters first.
 const UNITS: [&str; 6] = ["ms", "us", "ns", "s", "m", "h"];
+
+/// Whether a time such as `30s` or `1h30m` is zero; `None` for another text. A number alone is one of seconds.
+fn is_zero(text: &str) -> Option<bool> {
+    if let Ok(seconds) = text.parse::<f64>() {
+        return Some(seconds == 0.0);
+    }
+    let mut rest = text.strip_prefix('-').unwrap_or(text);
+    let mut is_zero = true;
+    loop {
+        let is_unit = |c: char| !c.is_ascii_digit() && c != '.';
+        let (number, behind) = rest.split_at(rest.find(is_unit)?);
+        is_zero &= number.parse::<f64>().ok()? == 0.0;
+        rest = UNITS.iter().find_map(|unit| behind.strip_prefix(unit))?;
+        if rest.is_empty() {
+            return Some(is_zero);
+        }
+    }
+}
 
 impl KeepAlive {
     /// Whether the model is to be unloaded.
@@ -24,13 +42,11 @@ impl KeepAlive {
             None => Ok(false),
             Some(KeepAlive::Seconds(n)) => Ok(*n == 0.0),
             Some(KeepAlive::Time(text)) => {
-                let unit = UNITS.iter().find_map(|unit| text.strip_suffix(unit));
-                let n: Result<f64, _> = unit.unwrap_or(text).parse();
-                let wrong = |_| {
+                let wrong = || {
                     let message = format!("keep_alive: `{text}` is not a time such as 5m or 30s");
                     ApiError::bad_field("keep_alive", message)
                 };
-                Ok(n.map_err(wrong)? == 0.0)
+                is_zero(text).ok_or_else(wrong)
             }
         }
     }
@@ -55,13 +71,29 @@ mod tests {
             let given: KeepAlive = serde_json::from_str(text).ok()?;
             KeepAlive::is_none(Some(&given)).ok()
         };
-        for text in ["0", "0.0", "\"0\"", "\"0s\"", "\"0m\""] {
+        for text in ["0", "0.0", "\"0\"", "\"0s\"", "\"0m\"", "\"0h0m\""] {
             assert_eq!(read(text), Some(true), "{text}");
         }
-        for text in ["-1", "300", "\"5m\"", "\"-1\"", "\"1h\"", "\"100ms\""] {
+        for text in [
+            "-1",
+            "300",
+            "\"5m\"",
+            "\"-1\"",
+            "\"1h\"",
+            "\"100ms\"",
+            "\"1h30m\"",
+            "\"0m30s\"",
+        ] {
             assert_eq!(read(text), Some(false), "{text}");
         }
-        for text in ["\"soon\"", "\"\"", "true", "\"5 minutes\""] {
+        for text in [
+            "\"soon\"",
+            "\"\"",
+            "true",
+            "\"5 minutes\"",
+            "\"5m3\"",
+            "\"m\"",
+        ] {
             assert_eq!(read(text), None, "{text}");
         }
     }
