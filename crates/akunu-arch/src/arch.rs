@@ -15,6 +15,7 @@ mod exaone4;
 mod gemma;
 mod gemma2;
 mod gemma3;
+mod gemma4;
 mod glm4;
 mod glm4moe;
 mod gpt_oss;
@@ -69,6 +70,7 @@ pub const ALL: &[Architecture] = &[
     gemma::ARCH,
     gemma2::ARCH,
     gemma3::ARCH,
+    gemma4::ARCH,
     smollm3::ARCH,
     granite::ARCH,
     granitemoe::ARCH,

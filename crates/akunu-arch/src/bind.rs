@@ -1,6 +1,8 @@
 //! The same model with other weights.
 
-use crate::ffn::{Dense, ExpertLinear, Experts, Ffn, Gated, Router, SharedExpert, SharedWeight};
+use crate::ffn::{
+    Dense, ExpertLinear, ExpertNorms, Experts, Ffn, Gated, Router, SharedExpert, SharedWeight,
+};
 use crate::layer::{
     Attention, BlockNorms, Cross, HeadNorms, Layer, LayerNorms, Mixer, Norm, RowNorms,
 };
@@ -126,6 +128,7 @@ impl Layer {
             ffn,
             norms,
             is_parallel: self.is_parallel,
+            scale: self.scale,
         })
     }
 }
@@ -228,6 +231,7 @@ impl Attention {
                 })
             })?,
             output: self.output.bind(to)?,
+            value_eps: self.value_eps,
             rope: self.rope,
             window: self.window,
             scale: self.scale,
@@ -292,6 +296,14 @@ impl Experts {
                         SharedWeight::Number(number) => SharedWeight::Number(*number),
                         SharedWeight::Gate(gate) => SharedWeight::Gate(gate.bind(to)?),
                     },
+                })
+            })?,
+            norms: optional(self.norms.as_ref(), |norms| {
+                Ok(ExpertNorms {
+                    router: norms.router.bind(to)?,
+                    input: norms.input.bind(to)?,
+                    output: norms.output.bind(to)?,
+                    shared_output: norms.shared_output.bind(to)?,
                 })
             })?,
         })

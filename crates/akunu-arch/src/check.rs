@@ -9,7 +9,7 @@ use crate::architecture::{Architecture, Read};
 use crate::error::ArchError;
 use crate::ffn::Ffn;
 use crate::file::{ModelFile, Said, Section};
-use crate::layer::{MAX_HEAD_LENGTH, Temperature};
+use crate::layer::{MAX_DECODER_HEAD_LENGTH, MAX_HEAD_LENGTH, Temperature};
 use crate::long_rope::LongRope;
 use crate::model::Model;
 
@@ -120,9 +120,9 @@ impl Model {
             }
         }
         // What the kernels of attention take. Half of an encoder's window is how far its rows see.
-        let (unit, wanted) = match self.is_encoder() {
-            true => (4, "a multiple of 4, at most 256"),
-            false => (8, "a multiple of 8, at most 256"),
+        let (unit, most, wanted) = match self.is_encoder() {
+            true => (4, MAX_HEAD_LENGTH, "a multiple of 4, at most 256"),
+            false => (8, MAX_DECODER_HEAD_LENGTH, "a multiple of 8, at most 512"),
         };
         let (narrowest, wide_enough) = match self.is_encoder() {
             true => (2, "at least 2"),
@@ -139,7 +139,7 @@ impl Model {
         for attention in self.attention() {
             file.check_heads(attention.heads, attention.kv_heads)?;
             let head_dim = attention.head_dim;
-            if !head_dim.is_multiple_of(unit) || head_dim > MAX_HEAD_LENGTH {
+            if !head_dim.is_multiple_of(unit) || head_dim > most {
                 return Err(file.invalid("head length", head_dim.to_string(), wanted));
             }
             file.check_positive("attention scale", attention.scale)?;

@@ -4,14 +4,15 @@ use std::collections::HashSet;
 use std::iter;
 use std::path::Path;
 
-use akunu_gguf::WeightStore;
+use akunu_gguf::{Data, WeightStore, WeightView};
 
 use crate::error::ArchError;
 use crate::model::Model;
 use crate::weights::{Bind, NamedMatrix, NamedVector};
 
 impl Model {
-    /// Checks that the file has every weight of the model in its shape, and no bias that the model would leave out.
+    /// Checks that the file has every weight of the model in its shape, and no bias that the model would leave out, unless
+    /// it is zero.
     pub fn check_weights(&self, store: &WeightStore, path: &Path) -> Result<(), ArchError> {
         let mut check = Check {
             store,
@@ -26,7 +27,8 @@ impl Model {
         };
         let is_left_out =
             |name: &str| name.ends_with(".bias") && is_used(name) && !check.names.contains(name);
-        match store.iter().find(|weight| is_left_out(weight.name)) {
+        let mut left_out = store.iter().filter(|weight| is_left_out(weight.name));
+        match left_out.find(|bias| !is_zero(bias)) {
             None => Ok(()),
             Some(bias) => Err(ArchError::Unsupported {
                 path: path.to_path_buf(),
@@ -36,6 +38,14 @@ impl Model {
                 ),
             }),
         }
+    }
+}
+
+/// Whether a bias changes nothing: some programs write one of zeros for each product.
+fn is_zero(bias: &WeightView) -> bool {
+    match bias.data {
+        Data::Plain(span) => span.bytes.iter().all(|byte| *byte == 0),
+        Data::Mlx(_) | Data::Converted(_) => false,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Feed-forward blocks: of two products, of three with a gate, and a mixture of many.
 
+use crate::layer::Norm;
 use crate::linear::Linear;
 use crate::weights::{NamedMatrix, NamedVector};
 
@@ -109,6 +110,22 @@ pub struct Experts<M = NamedMatrix, V = NamedVector> {
     pub down: ExpertLinear<M, V>,
     /// The expert of all tokens.
     pub shared: Option<SharedExpert<M, V>>,
+    /// Norms within the block, if it has an expert of all tokens that is normalised by itself.
+    pub norms: Option<ExpertNorms<V>>,
+}
+
+/// Norms of a block whose expert of all tokens is a block of its own: `shared_output(shared(x)) + output(experts(input(h)))`, where
+/// the router reads `router(h)` and h is the residual stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExpertNorms<V = NamedVector> {
+    /// The vector that the router reads.
+    pub router: Norm<V>,
+    /// The vector that experts read.
+    pub input: Norm<V>,
+    /// Norm of the experts' result.
+    pub output: Norm<V>,
+    /// Norm of the result of the expert of all tokens.
+    pub shared_output: Norm<V>,
 }
 
 /// Chooses the experts of a token from `l = W x`.

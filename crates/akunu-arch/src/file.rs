@@ -2,6 +2,7 @@
 
 pub(crate) mod keys;
 mod long_rope;
+mod number;
 mod rope;
 mod section;
 mod windows;

@@ -15,8 +15,10 @@ use crate::state::{DeltaNet, ShortConv, Ssd, StateSize};
 use crate::weights::{NamedMatrix, NamedVector};
 use std::fmt;
 
-/// Numbers of a head, at most: the kernels of attention take no more.
+/// Numbers of a head, at most: attention to rows of texts takes no more.
 pub(crate) const MAX_HEAD_LENGTH: u32 = 256;
+/// The same in decoders. A device may take less.
+pub(crate) const MAX_DECODER_HEAD_LENGTH: u32 = 512;
 
 /// A layer.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +33,8 @@ pub struct Layer<M = NamedMatrix, V = NamedVector> {
     pub norms: LayerNorms<V>,
     /// Whether the feed-forward block reads what the mixer reads, and both results are added to the residual stream.
     pub is_parallel: bool,
+    /// Factor of the residual stream after both blocks.
+    pub scale: Option<f32>,
 }
 
 /// The block that lets a token see others.
@@ -102,6 +106,8 @@ pub struct Attention<M = NamedMatrix, V = NamedVector> {
     pub qk_norm: Option<HeadNorms<V>>,
     /// Norms of all queries and all keys of a token, before they turn.
     pub row_norm: Option<RowNorms<V>>,
+    /// Values are divided by the root mean square of their head, under whose root this is added.
+    pub value_eps: Option<f32>,
     /// Rotary positions.
     pub rope: Option<Rope>,
     /// Number of keys that a query sees, itself included; `None` for all. Half of those of an encoder lie on either side,

@@ -33,8 +33,8 @@ pub use architecture::Architecture;
 pub use encoder_use::EncoderUse;
 pub use error::ArchError;
 pub use ffn::{
-    Activation, Dense, DenseActivation, ExpertLinear, Experts, Ffn, Gated, Gating, Groups, Router,
-    SharedExpert, SharedWeight,
+    Activation, Dense, DenseActivation, ExpertLinear, ExpertNorms, Experts, Ffn, Gated, Gating,
+    Groups, Router, SharedExpert, SharedWeight,
 };
 pub use file::{Key, ModelFile, WindowPattern};
 pub use layer::{

@@ -169,7 +169,12 @@ impl<'a> Parts<'a> {
 
     /// Attention with RoPE and without biases.
     pub fn attention(&self, at: usize) -> Attention {
-        let (heads, kv_heads, head_dim) = (self.heads[at], self.kv_heads[at], self.head_dim);
+        self.attention_of(at, self.kv_heads[at], self.head_dim)
+    }
+
+    /// The same with heads of its own.
+    pub(crate) fn attention_of(&self, at: usize, kv_heads: u32, head_dim: u32) -> Attention {
+        let heads = self.heads[at];
         let linear =
             |part: &str, rows, cols| linear(in_layer(at, &format!("attention.{part}")), rows, cols);
         let window = self.windows[at];
@@ -184,6 +189,7 @@ impl<'a> Parts<'a> {
             output: linear("output", self.dim, heads * head_dim),
             qk_norm: None,
             row_norm: None,
+            value_eps: None,
             rope: Some(if window.is_some() {
                 self.local_rope
             } else {
@@ -325,6 +331,7 @@ impl Layer {
                 ffn: BlockNorms::NONE,
             },
             is_parallel: false,
+            scale: None,
         }
     }
 
@@ -339,6 +346,7 @@ impl Layer {
                 ffn: norms,
             },
             is_parallel: false,
+            scale: None,
         }
     }
 
@@ -355,6 +363,7 @@ impl Layer {
             ffn,
             norms,
             is_parallel: false,
+            scale: None,
         }
     }
 

@@ -10,6 +10,8 @@ use akunu_types::rope;
 pub enum RopeFactors {
     /// No scaling.
     None,
+    /// 1 for so many pairs, which turn as in a head that turns as a whole; the others do not turn.
+    FirstPairs(u32),
     /// The weight `rope_freqs` holds them, or the model's [long-rope](crate::LongRope).
     Weight,
     /// Llama 3's rule: slow pairs are slowed down by `factor`, fast ones are not, with a smooth
@@ -66,6 +68,9 @@ pub struct Rope {
     pub magnitude: f32,
 }
 
+/// A factor with which no position turns a pair by an angle that a single has: converters to GGUF write it.
+const NEVER: f64 = 1e30;
+
 impl Rope {
     /// The same with pairs of neighbours.
     pub(crate) fn interleaved(self) -> Rope {
@@ -98,6 +103,8 @@ impl Rope {
         rope::divisors(f64::from(self.theta), turned, |d, divisor| {
             match self.factors {
                 RopeFactors::None => 1.0,
+                RopeFactors::FirstPairs(n) if d < n as usize => 1.0,
+                RopeFactors::FirstPairs(_) => NEVER,
                 RopeFactors::Weight => weight.get(d).map_or(1.0, |&f| f64::from(f)),
                 RopeFactors::Llama3 { .. } => self.llama3_factor(divisor),
                 RopeFactors::Yarn { .. } => self.yarn_factor(d, turned),

@@ -6,7 +6,7 @@ use crate::interrupt::Interrupt;
 use crate::kv::KvArgs;
 use crate::models;
 use crate::progress::{self, ReadingBar};
-use crate::terminal::{shown, warn};
+use crate::terminal::{note, shown, warn};
 use akunu::{
     EngineError, Fed, GenerateOptions, Generation, Loading, Model, ModelOptions, Sampling, Session,
     SessionOptions, Speculated, StopReason, Token, Watch,
@@ -57,8 +57,12 @@ impl Loaded {
         let name = device.name();
         let device = akunu::Device::Custom(device);
         let open = |loading: &Loading| Model::open_watched(path, device, options, loading);
+        let model = progress::loading(open)?;
+        if let Some(conversion) = model.conversion() {
+            note(conversion);
+        }
         Ok(Loaded {
-            model: progress::loading(open)?,
+            model,
             device: name,
             took: begin.elapsed(),
         })

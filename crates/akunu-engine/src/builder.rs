@@ -27,7 +27,7 @@ use akunu_arch::{
 };
 use akunu_program::{
     ActivationFunction, Buffer, DistanceBias, GateFunction, HeadNorms, Heads, LayerCache,
-    LearnedBy, Matrix, Op, Pairing, Rope, RowKeys, Rows, Slice, op,
+    LearnedBy, Matrix, Op, Pairing, Rope, RowKeys, Rows, Slice, Weights, op,
 };
 
 pub(crate) use choice::{Lists, Outputs};
@@ -131,6 +131,8 @@ pub(crate) struct Builder<'a> {
     aside: Vector,
     /// The bias of layer norms that have none, (dim).
     zeros: Option<Slice>,
+    /// The weights of norms of values, (head_dim).
+    ones: Option<Slice>,
     adapters: Vec<Adapted<'a>>,
 }
 
@@ -162,6 +164,7 @@ impl<'a> Builder<'a> {
             stream,
             aside,
             zeros: None,
+            ones: None,
             adapters: Vec::new(),
         }
     }
@@ -175,6 +178,12 @@ impl<'a> Builder<'a> {
     pub fn with_zeros(self, zeros: Slice) -> Builder<'a> {
         let zeros = Some(zeros);
         Builder { zeros, ..self }
+    }
+
+    /// The same with weights for norms of values, which have none.
+    pub fn with_ones(self, ones: Slice) -> Builder<'a> {
+        let ones = Some(ones);
+        Builder { ones, ..self }
     }
 
     /// The operations.
@@ -259,6 +268,22 @@ impl<'a> Builder<'a> {
             false => self.input(&layer.norms.ffn),
         };
         self.feed_forward(&layer.ffn, &layer.norms.ffn, x, memory.router);
+        if let Some(scale) = layer.scale {
+            self.scale_stream(scale);
+        }
+    }
+
+    /// The residual stream times a number becomes the residual stream.
+    fn scale_stream(&mut self, scale: f32) {
+        self.ops.push(Op::Weigh(op::Weigh {
+            x: self.stream.slice(),
+            weights: Weights::One(scale),
+            n_used: 1,
+            width: self.dim,
+            to: self.aside.slice(),
+            add: false,
+        }));
+        std::mem::swap(&mut self.stream, &mut self.aside);
     }
 
     fn attention(
@@ -293,6 +318,10 @@ impl<'a> Builder<'a> {
             }
             _ => [q, k],
         };
+        let normed_v = attention
+            .value_eps
+            .map(|eps| self.norm_values(attention, eps, v));
+        let v = normed_v.as_ref().map_or(v, Vector::slice);
         match memory.keys {
             SeenKeys::Pages { cache, centre } => {
                 self.ops.push(Op::RopeStore(op::RopeStore {
@@ -349,6 +378,23 @@ impl<'a> Builder<'a> {
         let gated = gate.map(|gate| self.gated_result(&gate, to, q_dim));
         let to = gated.as_ref().map_or(to, Vector::slice);
         self.add_to_stream(&attention.output, to, norms, "attention output");
+    }
+
+    /// Values whose heads are divided by their root mean square.
+    fn norm_values(&mut self, attention: &Attention<Weight, Slice>, eps: f32, v: Slice) -> Vector {
+        let Some(weight) = self.ones else {
+            unreachable!("models with such values have ones");
+        };
+        let to = self.scratch.take(attention.kv_dim());
+        self.ops.push(Op::HeadNorm(op::HeadNorm {
+            x: v,
+            weight,
+            to: to.slice(),
+            n_heads: attention.kv_heads,
+            head_dim: attention.head_dim,
+            eps,
+        }));
+        to
     }
 
     fn cross_attention(&mut self, cross: &Cross<Weight, Slice>, memory: &CrossMemory) {

@@ -18,7 +18,7 @@ pub(crate) fn of(store: &WeightStore, model: &Model) -> [u8; 32] {
         let bytes = match &weight.data {
             Data::Plain(span) => span.bytes,
             Data::Mlx(mlx) => mlx.packed.bytes,
-            Data::Float(float) => float.packed.bytes,
+            Data::Converted(converted) => converted.packed(),
         };
         hash.update(weight.name);
         hash.update(weight.dtype.to_string());

@@ -63,6 +63,8 @@ pub(crate) struct Loaded {
     pub key_centres: Vec<Option<Vec<f32>>>,
     /// Whether some layer has a router.
     pub has_experts: bool,
+    /// A sentence about weights that were converted, if some were.
+    pub conversion: Option<String>,
     /// Bytes of all weights.
     pub weight_bytes: u64,
     /// A hash that identifies this model.
@@ -101,6 +103,15 @@ impl Loaded {
                 head_dim,
             });
         }
+        let (head_dim, most) = (config.max_head_dim(), device.longest_head());
+        if head_dim > most {
+            let path = path.to_path_buf();
+            return Err(EngineError::HeadLength {
+                path,
+                head_dim,
+                most,
+            });
+        }
         config.check_weights(&store, path)?;
         let (tokenizer, template) = read_text(&store)?;
         tokenizer.check_embedding_rows(config.vocab_size as usize)?;
@@ -122,6 +133,7 @@ impl Loaded {
             weights,
             rope_freqs,
             key_centres,
+            conversion: store.conversion().map(|found| found.to_string()),
             weight_bytes: store.iter().map(|weight| weight.size() as u64).sum(),
             fingerprint: fingerprint::of(&store, &config),
             has_experts: config.has_experts(),

@@ -145,6 +145,12 @@ impl Model {
         &self.loaded.suggested
     }
 
+    /// A sentence about weights that became another format while the model was loaded, and what that costs; `None` where all are used
+    /// as they are stored.
+    pub fn conversion(&self) -> Option<&str> {
+        self.loaded.conversion.as_deref()
+    }
+
     /// Bytes of all weights: what decoding one token reads, except for the rows of the embedding that
     /// it does not need.
     pub fn weight_bytes(&self) -> u64 {

@@ -1,9 +1,10 @@
 //! A model's weights on a device: where each one is bound.
 //!
-//! Matrices stay in the mapped file and are bound by offset; those of MLX are three tensors each ([`mlx`]). Those of 4-bit floats in
-//! folders become blocks in a buffer of their own. Vectors (norms,
+//! Matrices stay in the mapped file and are bound by offset; those of MLX are three tensors each ([`mlx`]). Those that are
+//! converted ([`converted`]) lie in buffers of their own. Vectors (norms,
 //! biases) are few and small: they are widened to f32, which is what the kernels read, unless the file has them so.
 
+mod converted;
 mod copy;
 mod gathered;
 mod mlx;
@@ -17,9 +18,10 @@ use std::sync::Arc;
 use crate::error::EngineError;
 use crate::loading::Loading;
 use akunu_arch::{Bind, Change, Ffn, Model, NamedMatrix, NamedVector, OUTPUT, Output};
-use akunu_gguf::{Data, FileBytes, WeightStore, WeightView};
+use akunu_gguf::{Data, FileBytes, Repacked, WeightStore, WeightView};
 use akunu_program::{Buffer, Device, Matrix, SharedBytes, SharedMemory, Slice, Storage, VECTOR};
-use copy::{BINDING_ALIGNMENT, blocks, copy};
+use converted::repack;
+use copy::{BINDING_ALIGNMENT, copy};
 use mlx::InPlace;
 pub(crate) use tensor::read_vector;
 use tensor::{check_type, view};
@@ -68,7 +70,7 @@ fn longest(store: &WeightStore, part: usize, device: &dyn Device) -> usize {
             Some(piece) if piece.part == part => piece.bytes,
             _ => 0,
         },
-        Data::Plain(_) | Data::Float(_) => 0,
+        Data::Plain(_) | Data::Converted(_) => 0,
     });
     bound.max().unwrap_or(0)
 }
@@ -182,28 +184,41 @@ fn stacked(
     device: &mut dyn Device,
 ) -> Result<Matrix, EngineError> {
     let dtype = views[0].dtype;
-    let mut bytes = Vec::new();
+    let mut all: Option<Repacked> = None;
     for view in views {
-        match &view.data {
-            Data::Plain(span) if view.dtype == dtype => bytes.extend_from_slice(span.bytes),
-            Data::Float(float) if view.dtype == dtype => bytes.extend(blocks(float, view, path)?),
-            _ => {
-                let first = views[0].tensor;
-                return Err(EngineError::Weight {
-                    path: path.to_path_buf(),
-                    name: view.tensor.to_string(),
-                    why: format!("it is {}, and `{first}` is {dtype}", view.dtype),
-                });
+        let first = views[0].tensor;
+        let differs = || EngineError::Weight {
+            path: path.to_path_buf(),
+            name: view.tensor.to_string(),
+            why: format!("it is {}, and `{first}` is {dtype}", view.dtype),
+        };
+        let own = match &view.data {
+            Data::Plain(span) => Repacked::Blocks(span.bytes.to_vec()),
+            Data::Converted(converted) => repack(converted, view, path)?,
+            Data::Mlx(_) => return Err(differs()),
+        };
+        let fits = match &mut all {
+            Some(all) => view.dtype == dtype && all.append(own),
+            None => {
+                all = Some(own);
+                true
             }
+        };
+        if !fits {
+            return Err(differs());
         }
     }
     check_type(&views[0], path)?;
+    let (place, storage) = match all {
+        Some(all) => converted::bound(&all, &weight.name, device)?,
+        None => unreachable!("a stack has matrices"),
+    };
     Ok(Matrix {
-        place: copy(&bytes, &weight.name, device)?,
+        place,
         dtype,
         rows: weight.tensor_rows,
         cols: weight.cols,
-        storage: Storage::Rows,
+        storage,
     })
 }
 
@@ -245,9 +260,8 @@ fn bind_matrix(
             Some(piece) => piece.bound(parts),
             None => mlx::copied(mlx, view.name, device)?,
         },
-        Data::Float(float) => {
-            let blocks = blocks(float, view, path)?;
-            (copy(&blocks, view.name, device)?, Storage::Rows)
+        Data::Converted(converted) => {
+            converted::bound(&repack(converted, view, path)?, view.name, device)?
         }
     };
     let (rows, cols) = (view.rows() as u32, view.cols() as u32);

@@ -31,13 +31,14 @@ pub use imatrix::{ImatrixError, ImportanceMatrix};
 pub use json_size::n_json_values;
 pub use mmap::FileBytes;
 pub use safetensors::{
-    Affine, ElementType, FloatFormat, FloatTensor, FolderError, MlxTensor, ModelFolder, Packing,
-    Quantization, RowError, SafetensorInfo, read_safetensors_header,
+    Affine, ConvertError, Converted, ElementType, FloatFormat, FolderError, MlxTensor, ModelFolder,
+    OwnedAffine, Packing, Quantization, Repacked, RowError, SafetensorInfo,
+    read_safetensors_header,
 };
 pub use span::Span;
 pub use speech::{SpeechError, SpeechFolder, SpeechTensor};
 pub use store::{
-    Container, Data, StoreError, WeightStore, WeightView, canonical_from_gguf,
+    Container, Conversion, Data, StoreError, WeightStore, WeightView, canonical_from_gguf,
     canonical_from_hugging_face, has_sandwich_norms,
 };
 pub use whole_file::WholeFile;

@@ -35,7 +35,7 @@ pub struct SpeechFolder {
 #[derive(Debug)]
 enum Source {
     Ct2(Ct2File),
-    HuggingFace(ModelFolder),
+    HuggingFace(Box<ModelFolder>),
 }
 
 /// A weight and its bytes, which may lie at any address.
@@ -69,7 +69,7 @@ impl SpeechFolder {
             return Ok(SpeechFolder {
                 path: path.to_path_buf(),
                 config: folder.config().clone(),
-                source: Source::HuggingFace(folder),
+                source: Source::HuggingFace(Box::new(folder)),
             });
         }
         let file = path.join(CT2_FILE);

@@ -1,9 +1,11 @@
 //! The weights of a model under canonical names, from either container.
 
+mod conversion;
 mod error;
 mod names;
 mod view;
 
+pub use conversion::Conversion;
 pub use error::StoreError;
 pub use names::{canonical_from_gguf, canonical_from_hugging_face, has_sandwich_norms};
 pub use view::{Data, WeightView};
@@ -100,7 +102,7 @@ impl WeightStore {
                 continue;
             };
             let name = weight.name(tensor);
-            let canonical = canonical_from_hugging_face(name, sandwich);
+            let canonical = canonical_from_hugging_face(&name, sandwich);
             if weight.quantized.is_none() && tensor.dtype().is_none() {
                 if canonical.is_none() {
                     continue;
@@ -111,7 +113,7 @@ impl WeightStore {
                     element: tensor.element,
                 });
             }
-            let name = canonical.unwrap_or_else(|| name.to_string());
+            let name = canonical.unwrap_or_else(|| name.into_owned());
             entries.push(Entry { name, at });
         }
         WeightStore::new(Source::Folder(folder), entries)

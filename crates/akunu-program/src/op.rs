@@ -43,7 +43,7 @@ pub use self::experts::{
 };
 pub use self::input::{AddLearned, Embed};
 pub use self::logits::{Choose, Gather, KeepLogits, Mask, Score, Softcap, SpeechRules};
-pub use self::norm::{AddNorm, LayerNorm, Norm};
+pub use self::norm::{AddNorm, HeadNorm, LayerNorm, Norm};
 pub use self::product::{Convolve, Product, ScaleRows};
 pub use self::state::{
     ConvForm, DeltaRule, GateOrder, GatedNorm, HeadOrder, ShortConv, SplitHeads, Ssd, StatePool,
@@ -60,6 +60,7 @@ pub enum Op {
     Embed(Embed),
     Norm(Norm),
     AddNorm(AddNorm),
+    HeadNorm(HeadNorm),
     LayerNorm(LayerNorm),
     AddLearned(AddLearned),
     Product(Product),

@@ -89,7 +89,11 @@ impl Served {
             return Ok(Served::Transcriber(Box::new(transcriber)));
         }
         if !akunu::is_encoder(path)? {
-            return Ok(Model::open_with(path, device, options)?.into());
+            let model = Model::open_with(path, device, options)?;
+            if let Some(conversion) = model.conversion() {
+                tracing::info!("{conversion}");
+            }
+            return Ok(model.into());
         }
         let encoder = Encoder::load(path, device.open()?)?;
         Ok(match encoder.config().n_labels() {

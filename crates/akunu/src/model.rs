@@ -208,6 +208,22 @@ impl Model {
         self.0.suggested_sampling()
     }
 
+    /// A sentence about weights that became another format while the model was loaded, and what that costs; `None` where all are used
+    /// as they are stored.
+    ///
+    /// ```no_run
+    /// use akunu::Model;
+    ///
+    /// let model = Model::open("Qwen3-0.6B-FP8")?;
+    /// if let Some(conversion) = model.conversion() {
+    ///     eprintln!("{conversion}");
+    /// }
+    /// # Ok::<(), akunu::Error>(())
+    /// ```
+    pub fn conversion(&self) -> Option<&str> {
+        self.0.conversion()
+    }
+
     /// Bytes of all weights: what decoding one token reads, except for the rows of the embedding that it does not need.
     pub fn weight_bytes(&self) -> u64 {
         self.0.weight_bytes()

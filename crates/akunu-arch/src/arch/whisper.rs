@@ -179,6 +179,7 @@ impl Parts {
                 ffn: of("final_layer_norm"),
             },
             is_parallel: false,
+            scale: None,
         }
     }
 
@@ -198,6 +199,7 @@ impl Parts {
             output: part("out").with_bias(),
             qk_norm: None,
             row_norm: None,
+            value_eps: None,
             rope: None,
             window: None,
             scale: 1.0 / (head_dim as f32).sqrt(),

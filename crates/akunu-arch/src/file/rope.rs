@@ -22,6 +22,9 @@ const LOCAL_TURNED: Key = Key::new(&["rope.dimension_count_swa"], &[]);
 /// The share of a head that turns.
 const TURNED_SHARE: &str = "partial_rotary_factor";
 
+/// The scaling of Gemma 4's layers without a window.
+const PROPORTIONAL: &str = "proportional";
+
 pub(super) const ORIGINAL_CONTEXT: Key = Key::new(
     &["rope.scaling.original_context_length"],
     &["original_max_position_embeddings"],
@@ -172,6 +175,10 @@ impl ModelFile<'_> {
             return self.u32(TURNED);
         };
         let share = match rope_parameters(&text) {
+            // Its share is that of pairs of a head that turns as a whole.
+            Some(parameters) if parameters.string("rope_type")? == Some(PROPORTIONAL) => {
+                return Ok(None);
+            }
             Some(parameters) => parameters.f32(TURNED_SHARE)?,
             None => None,
         };
@@ -259,6 +266,11 @@ impl ModelFile<'_> {
                     high_freq_factor: number("high_freq_factor")?,
                     original_context: scaling.required_u32("original_max_position_embeddings")?,
                 }
+            }
+            Some(PROPORTIONAL) => {
+                let share = scaling.f32(TURNED_SHARE)?.unwrap_or(1.0);
+                rope.factors = RopeFactors::FirstPairs((share * head_dim as f32 / 2.0) as u32);
+                rope.freq_scale = 1.0 / scaling.f32("factor")?.unwrap_or(1.0);
             }
             Some(kind) if long_rope::NAMES.contains(&kind) => {
                 return self.long_rope_of_config(&scaling, rope);

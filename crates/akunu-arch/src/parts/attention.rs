@@ -44,12 +44,17 @@ impl Parts<'_> {
 
     /// Norms of the heads of queries and keys.
     pub fn head_norms(&self, at: usize) -> HeadNorms {
+        self.head_norms_of(at, self.head_dim)
+    }
+
+    /// The same for heads of this length.
+    pub(crate) fn head_norms_of(&self, at: usize, head_dim: u32) -> HeadNorms {
         let norm = |part: &str| NamedVector {
             change: self.norm_change,
             ..NamedVector::new(
                 in_layer(at, &format!("attention.{part}_norm.weight")),
                 1,
-                self.head_dim,
+                head_dim,
             )
         };
         HeadNorms {

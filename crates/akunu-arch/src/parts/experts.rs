@@ -4,11 +4,12 @@ mod read;
 
 use super::{Parts, in_layer, linear};
 use crate::ffn::{
-    Activation, ExpertLinear, Experts, Ffn, Gated, Gating, Groups, Router, SharedExpert,
-    SharedWeight,
+    Activation, ExpertLinear, ExpertNorms, Experts, Ffn, Gated, Gating, Groups, Router,
+    SharedExpert, SharedWeight,
 };
+use crate::layer::Norm;
 use crate::linear::Linear;
-use crate::weights::{NamedMatrix, NamedVector};
+use crate::weights::{Change, NamedMatrix, NamedVector};
 
 /// How a router chooses where the file does not say.
 #[derive(Clone, Copy)]
@@ -90,6 +91,7 @@ impl<'a> ExpertParts<'a> {
                 ffn: self.parts.shared(at, self.shared_width[at]),
                 weight: SharedWeight::Number(1.0),
             }),
+            norms: None,
         }
     }
 
@@ -194,6 +196,33 @@ impl Experts {
                 ..bias
             });
         }
+        self
+    }
+
+    /// The same as a layer of Gemma 4 has it: beside the plain block, with norms of its own and a factor of each expert.
+    pub(crate) fn beside_gated(mut self, parts: &Parts, at: usize) -> Experts {
+        let norm = |name: &str| parts.norm(in_layer(at, name));
+        let router = norm("ffn.router_norm");
+        let change = Change::Times(1.0 / (parts.dim as f32).sqrt());
+        self.norms = Some(ExpertNorms {
+            router: Norm {
+                weight: NamedVector {
+                    change,
+                    ..router.weight
+                },
+                ..router
+            },
+            input: norm("ffn.experts_norm"),
+            output: norm("ffn.experts_output_norm"),
+            shared_output: norm("ffn.shared_output_norm"),
+        });
+        self.shared = Some(SharedExpert {
+            ffn: parts.gated(at, Activation::Gelu),
+            weight: SharedWeight::Number(1.0),
+        });
+        let scale = in_layer(at, "ffn.experts.down.scale");
+        self.down.scale = Some(NamedVector::new(scale, 1, self.count));
+        self.activation = Activation::Gelu;
         self
     }
 

@@ -179,8 +179,8 @@ fn what_is_missing_or_wrong_is_named() {
             } }),
             "`RoPE` is scaled",
         ),
-        (json!({ "head_dim": 20 }), "a multiple of 8, at most 256"),
-        (json!({ "head_dim": 320 }), "a multiple of 8, at most 256"),
+        (json!({ "head_dim": 20 }), "a multiple of 8, at most 512"),
+        (json!({ "head_dim": 520 }), "a multiple of 8, at most 512"),
     ];
     for (fields, message) in cases {
         let error = describe(&with(llama(), fields.clone())).expect_err("must be refused");

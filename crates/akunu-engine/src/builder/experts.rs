@@ -3,11 +3,14 @@
 //! ```text
 //! ids, w = route(Wrouter x);   y += Σ w[i] * Wdown[i] (act(Wgate[i] x) * Wup[i] x);   y += shared expert of x
 //! ```
+//!
+//! With norms of their own, the router and the experts read norms of the residual stream instead of x, and both sums are normalised
+//! before they are added.
 
-use akunu_arch::{ExpertLinear, Experts, Gating, Router, SharedExpert, SharedWeight};
-use akunu_program::{self as program, ExpertMatrix, Op, Routing, Slice, Weights, op};
+use akunu_arch::{ExpertLinear, ExpertNorms, Experts, Gating, Router, SharedExpert, SharedWeight};
+use akunu_program::{self as program, ExpertMatrix, Op, Routing, Rows, Slice, Weights, op};
 
-use super::{Builder, Of, RouterFault, Sum, gate_function};
+use super::{Builder, Norm, Of, RouterFault, Sum, gate_function};
 use crate::weights::Weight;
 
 impl Builder<'_> {
@@ -19,11 +22,77 @@ impl Builder<'_> {
         sum: Sum,
         fault: RouterFault,
     ) {
+        if let Some(norms) = &experts.norms {
+            return self.normed_experts(experts, norms, x, sum, fault);
+        }
+        self.routed(experts, [x, x], sum, fault);
+        if let Some(shared) = &experts.shared {
+            self.shared_expert(shared, x, sum.to);
+        }
+    }
+
+    /// The experts and the one of all tokens, each with norms of its own.
+    fn normed_experts(
+        &mut self,
+        experts: &Experts<Weight, Slice>,
+        norms: &ExpertNorms<Slice>,
+        x: Slice,
+        sum: Sum,
+        fault: RouterFault,
+    ) {
+        let vectors = [(); 4].map(|()| self.scratch.take(self.dim));
+        let [for_router, for_experts, routed, of_all] = vectors.each_ref().map(|v| v.slice());
+        let (h, rows) = (self.stream.slice(), (Rows::All, self.dim));
+        self.norm(rows, &norms.router, h, for_router);
+        self.norm(rows, &norms.input, h, for_experts);
+        let own = Sum {
+            to: routed,
+            add: false,
+        };
+        self.routed(experts, [for_router, for_experts], own, fault);
+        let added = |x: Slice, norm: &Norm| {
+            Op::AddNorm(op::AddNorm {
+                x,
+                weight: norm.weight,
+                to: sum.to,
+                dim: rows.1,
+                eps: norm.eps,
+            })
+        };
+        match (&experts.shared, sum.add) {
+            (Some(shared), add) => {
+                let [activated, _gate, _up] = self.gate(&shared.ffn, x);
+                let down = Of::all(activated.slice(), "shared down");
+                self.products(down, &[(&shared.ffn.down, of_all)]);
+                match add {
+                    true => self.ops.push(added(of_all, &norms.shared_output)),
+                    false => self.norm(rows, &norms.shared_output, of_all, sum.to),
+                }
+                self.ops.push(added(routed, &norms.output));
+            }
+            (None, true) => self.ops.push(added(routed, &norms.output)),
+            (None, false) => self.norm(rows, &norms.output, routed, sum.to),
+        }
+        // Until here all of them live: devices may read them later than they are used.
+        drop(vectors);
+    }
+
+    /// The sum of the experts that the router chooses, which read vectors of their own.
+    fn routed(
+        &mut self,
+        experts: &Experts<Weight, Slice>,
+        [for_router, x]: [Slice; 2],
+        sum: Sum,
+        fault: RouterFault,
+    ) {
         let (count, used, dim) = (experts.count, experts.used, self.dim);
         let vectors = [count, used, used, used * experts.width, used * dim];
         let vectors = vectors.map(|width| self.scratch.take(width));
         let [logits, ids, weights, activated, results] = vectors.each_ref().map(|v| v.slice());
-        self.products(Of::all(x, "router"), &[(&experts.router.linear, logits)]);
+        self.products(
+            Of::all(for_router, "router"),
+            &[(&experts.router.linear, logits)],
+        );
         self.ops.push(Op::Route(op::Route {
             logits,
             bias: experts.router.bias,
@@ -57,9 +126,6 @@ impl Builder<'_> {
             to: sum.to,
             add: sum.add,
         }));
-        if let Some(shared) = &experts.shared {
-            self.shared_expert(shared, x, sum.to);
-        }
         // Until here all of them live: devices may read them later than they are used.
         drop(vectors);
     }

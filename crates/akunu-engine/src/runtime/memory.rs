@@ -49,6 +49,8 @@ pub(super) struct Memory {
     pub fault: Buffer,
     /// The bias of layer norms that have none, (dim).
     zeros: Buffer,
+    /// The weights of norms that have none, (head_dim).
+    ones: Buffer,
 }
 
 /// The kinds of layers: their windows, each once.
@@ -93,9 +95,10 @@ impl Memory {
             let centres = make.centres(&model.key_centres)?;
             let fault = make.words(1, 1, "fault of a router")?;
             let zeros = make.floats(&vec![0.0; config.dim as usize], "zeros")?;
+            let ones = make.floats(&vec![1.0; config.max_head_dim().max(1) as usize], "ones")?;
             let states = make.states(config, 0)?;
             let layers = layer_memory(config, &caches, &divisors, &centres, (&states, fault));
-            let scratch_row = row_bytes(model, &layers, zeros);
+            let scratch_row = row_bytes(model, &layers, [zeros, ones]);
             Ok(Memory {
                 step: make.seated_step(seats, rows)?,
                 lists: make.lists(config, seats)?,
@@ -110,6 +113,7 @@ impl Memory {
                 centres,
                 fault,
                 zeros,
+                ones,
             })
         })
     }
@@ -117,7 +121,9 @@ impl Memory {
     /// A builder of programs that use this memory.
     pub fn builder(&self, model: &Loaded) -> Builder<'_> {
         let scratch = Scratch::new(self.scratch, self.step.row_capacity);
-        Builder::new(scratch, model.config.dim).with_zeros(self.zeros.into())
+        Builder::new(scratch, model.config.dim)
+            .with_zeros(self.zeros.into())
+            .with_ones(self.ones.into())
     }
 
     /// The memory of each layer.
@@ -335,6 +341,7 @@ impl Memory {
         release(self.centres.iter().flatten().copied(), device);
         device.release(self.fault);
         device.release(self.zeros);
+        device.release(self.ones);
     }
 
     fn set_maps(&mut self, config: &Model, maps: Vec<PageMap>, device: &mut dyn Device) {
@@ -409,10 +416,11 @@ fn layer_memory(
 }
 
 /// Bytes of scratch memory that a row takes.
-fn row_bytes(model: &Loaded, layers: &[LayerMemory], zeros: Buffer) -> usize {
+fn row_bytes(model: &Loaded, layers: &[LayerMemory], [zeros, ones]: [Buffer; 2]) -> usize {
     let scratch = Scratch::measure();
     Builder::new(scratch.clone(), model.config.dim)
         .with_zeros(zeros.into())
+        .with_ones(ones.into())
         .layers(&model.weights, layers);
     scratch.row_bytes()
 }

@@ -1,8 +1,5 @@
 //! Weights that are not bound where they lie.
 
-use std::path::Path;
-
-use akunu_gguf::{FloatTensor, WeightView};
 use akunu_program::{Device, Slice};
 
 use crate::error::EngineError;
@@ -17,17 +14,4 @@ pub(super) fn copy(
     device: &mut dyn Device,
 ) -> Result<Slice, EngineError> {
     Ok(device.keep(bytes, label)?.into())
-}
-
-/// The blocks that 4-bit floats become.
-pub(super) fn blocks(
-    float: &FloatTensor,
-    view: &WeightView,
-    path: &Path,
-) -> Result<Vec<u8>, EngineError> {
-    float.blocks().map_err(|error| EngineError::Weight {
-        path: path.to_path_buf(),
-        name: view.tensor.to_string(),
-        why: error.to_string(),
-    })
 }

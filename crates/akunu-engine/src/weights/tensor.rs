@@ -37,7 +37,7 @@ pub(crate) fn read_vector(view: &WeightView, path: &Path) -> Result<Vec<f32>, En
     match &view.data {
         Data::Plain(span) => quant::dequantise(view.dtype, span.bytes, &mut values)
             .map_err(|error| fail(error.to_string()))?,
-        Data::Mlx(_) | Data::Float(_) => return Err(fail("a vector is quantised".into())),
+        Data::Mlx(_) | Data::Converted(_) => return Err(fail("a vector is quantised".into())),
     }
     Ok(values)
 }

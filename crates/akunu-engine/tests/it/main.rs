@@ -13,8 +13,10 @@ mod encoders;
 mod experts;
 mod failures;
 mod flaky;
+mod folders;
 mod four_bits;
 mod guided;
+mod hostile_folders;
 #[cfg(unix)]
 mod killed_saves;
 mod kv_format;

@@ -132,7 +132,7 @@ pub fn safetensors<'t>(tensors: impl Iterator<Item = (&'t str, &'t [u64], Vec<f3
 }
 
 /// The byte-level vocabulary of the GGUF file.
-fn tokenizer() -> Value {
+pub fn tokenizer() -> Value {
     let byte_level = json!({
         "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true,
     });

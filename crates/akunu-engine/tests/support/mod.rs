@@ -6,6 +6,7 @@ pub mod exact_cpu;
 pub mod files;
 pub mod fixture;
 pub mod float_folder;
+pub mod folders;
 pub mod mlx_folder;
 pub mod random_adapter;
 pub mod saved_experts;

@@ -187,10 +187,14 @@ pub(crate) enum QuantizationFault {
         allowed: &'static str,
     },
     /// A kind of quantisation that is none of ours.
-    #[error("`{found}` quantisation is not supported: `affine`, `mxfp4` and `nvfp4` are")]
+    #[error(
+        "`{found}` quantisation is not supported: {known} are; or fetch a GGUF file of the model"
+    )]
     Mode {
         /// Its name.
         found: String,
+        /// Those of ours.
+        known: String,
     },
 }
 
@@ -231,6 +235,17 @@ pub(crate) enum TripleFault {
         /// Values in a group.
         group_size: usize,
     },
+    /// A tensor has another type or shape than its method says.
+    #[error(transparent)]
+    Part(Box<PartFault>),
+    /// Rows that no format has.
+    #[error("has rows of {cols} values: only multiples of {block} are supported")]
+    Columns {
+        /// Values of a row.
+        cols: usize,
+        /// Values of the smallest group.
+        block: usize,
+    },
     /// The shapes do not belong together.
     #[error("has {shapes}, which do not fit {bits} bits in groups of {group_size}")]
     Shapes {
@@ -241,6 +256,20 @@ pub(crate) enum TripleFault {
         /// Values in a group.
         group_size: u32,
     },
+}
+
+/// A tensor of a weight that has another type or shape than its method says.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("has `{part}` of type {element} and shape {shape:?}: {wanted} is wanted")]
+pub(crate) struct PartFault {
+    /// The end of its name.
+    pub part: &'static str,
+    /// The type found.
+    pub element: ElementType,
+    /// The shape found, the outermost dimension first.
+    pub shape: Vec<usize>,
+    /// A description of a tensor that fits.
+    pub wanted: String,
 }
 
 impl FolderProblem {

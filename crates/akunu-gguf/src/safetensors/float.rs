@@ -60,7 +60,7 @@ impl FloatFormat {
 
 /// A weight of 4-bit floats, its parts borrowed from the file.
 #[derive(Clone, Copy, Debug)]
-pub struct FloatTensor<'a> {
+pub(crate) struct FloatTensor<'a> {
     /// The codes, row after row.
     pub packed: Span<'a>,
     /// The scales, row after row.
@@ -71,7 +71,7 @@ pub struct FloatTensor<'a> {
 
 impl FloatTensor<'_> {
     /// The weight in blocks of [`FloatFormat::dtype`]. A scale that is no number is an error.
-    pub fn blocks(&self) -> Result<Vec<u8>, QuantError> {
+    pub(super) fn blocks(&self) -> Result<Vec<u8>, QuantError> {
         let codes = self.packed.bytes.as_chunks::<CODES>().0;
         match self.format {
             FloatFormat::Mxfp4 => {
@@ -136,7 +136,7 @@ fn nvfp4_values(codes: &[u8; CODES], scales: [u8; 2]) -> [f32; BLOCK] {
 }
 
 /// An 8-bit float: a sign, four bits of an exponent raised by 7, three of a fraction. All ones are no number; there is no infinity.
-fn e4m3(bits: u8) -> f32 {
+pub(super) fn e4m3(bits: u8) -> f32 {
     let (exponent, fraction) = (i32::from(bits >> 3 & 15), f32::from(bits & 7));
     let magnitude = match (exponent, bits & 7) {
         (15, 7) => f32::NAN,

@@ -3,12 +3,15 @@
 //! `config.json`, and either `model.safetensors`, or `model.safetensors.index.json` with the files
 //! that it names, or any `model*.safetensors`.
 
+use super::converted::Converted;
 use super::error::{FolderError, FolderProblem};
 use super::float::FloatTensor;
 use super::header::{SafetensorInfo, read_safetensors_header};
 use super::mlx::MlxTensor;
 use super::quantization::Quantization;
-use super::weights::{AffineParts, FloatParts, FolderWeight, QuantizedParts, TensorList};
+use super::weights::{
+    AffineParts, FloatParts, FolderWeight, MethodParts, QuantizedParts, TensorList,
+};
 use crate::index::NameIndex;
 use crate::mmap::FileBytes;
 use crate::span::Span;
@@ -71,6 +74,7 @@ impl ModelFolder {
         let list = TensorList {
             tensors: &tensors,
             index: &index,
+            files: &parts,
         };
         if let Some(shard_index) = shard_index {
             check_index(&shard_index, &files, &list).map_err(in_folder)?;
@@ -128,7 +132,7 @@ impl ModelFolder {
         let weight = self.weights.iter().find(|weight| weight.tensor == at)?;
         match weight.quantized.as_ref()? {
             QuantizedParts::Affine(parts) => self.mlx_view(at, parts),
-            QuantizedParts::Float(_) => None,
+            QuantizedParts::Float(_) | QuantizedParts::Method(_) => None,
         }
     }
 
@@ -157,12 +161,21 @@ impl ModelFolder {
         })
     }
 
-    pub(crate) fn float_view(&self, tensor: usize, parts: &FloatParts) -> Option<FloatTensor<'_>> {
-        Some(FloatTensor {
+    pub(crate) fn float_view(&self, tensor: usize, parts: &FloatParts) -> Option<Converted<'_>> {
+        Some(Converted::float(FloatTensor {
             packed: self.span(tensor)?,
             scales: self.span(parts.scales)?,
             format: parts.format,
-        })
+        }))
+    }
+
+    pub(crate) fn method_view<'a>(&'a self, parts: &'a MethodParts) -> Converted<'a> {
+        let list = TensorList {
+            tensors: &self.tensors,
+            index: &self.index,
+            files: &self.parts,
+        };
+        Converted::method(list, parts)
     }
 }
 

@@ -5,9 +5,18 @@
 //! `(i + 1) * bits`. Seen in larger units that is eight 4-bit values in a 32-bit word, eight 3-bit
 //! values in 3 bytes, eight 5-bit values in 5, four 6-bit values in 3.
 
-use super::quantization::Affine;
 use crate::span::Span;
 use akunu_types::DType;
+
+/// Bits and group size of an affine quantisation: `value = scale * q + bias`, one scale and one bias
+/// for each group of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Affine {
+    /// Bits of a packed value: 2, 3, 4, 5, 6 or 8.
+    pub bits: u32,
+    /// Values that share a scale and a bias: 32, 64 or 128.
+    pub group_size: u32,
+}
 
 /// A quantised weight, its three parts borrowed from the file.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-//! The `quantization` section of an MLX model's `config.json`, or that of gpt-oss for `transformers`.
+//! The `quantization` section of an MLX model's `config.json`, or that of `transformers`.
 //!
 //! ```json
 //! "quantization": {
@@ -9,22 +9,14 @@
 //! ```
 //!
 //! A layer's own entry replaces the default, and is affine where it names no mode; `false` leaves that layer unquantised.
-//! `transformers` says `"quant_method": "mxfp4"` instead.
+//! `transformers` names a method: `"quant_method": "mxfp4"`, or one of [those](super::method) that are converted.
 
 use super::error::{FolderProblem, QuantizationFault};
 use super::float::FloatFormat;
+use super::method::{self, Methods};
+use super::mlx::Affine;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
-
-/// Bits and group size of an affine quantisation: `value = scale * q + bias`, one scale and one bias
-/// for each group of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Affine {
-    /// Bits of a packed value: 2, 3, 4, 5, 6 or 8.
-    pub bits: u32,
-    /// Values that share a scale and a bias: 32, 64 or 128.
-    pub group_size: u32,
-}
 
 /// How the values of a layer are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,14 +28,16 @@ pub enum Packing {
 }
 
 /// How the layers of a model are quantised.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Quantization {
-    /// Whether it is described as MLX does, and not as `transformers` does.
-    pub is_of_mlx: bool,
-    /// What holds for a layer without an entry of its own.
-    pub default: Packing,
+    /// The name that `transformers` has for it; none where MLX describes it.
+    pub method: Option<String>,
+    /// Applies to layers that have no entry in `layers`; `None` where the tensors say how they are quantised.
+    pub default: Option<Packing>,
     /// Layers with an entry of their own; `None` is not quantised.
     pub layers: HashMap<String, Option<Packing>>,
+    /// How tensors are read that are converted.
+    pub(super) methods: Methods,
 }
 
 /// Both keys are in use; MLX writes the first, and often a copy under the second.
@@ -61,12 +55,7 @@ impl Quantization {
         let fields = object(key, section)?;
         let mut layers = HashMap::new();
         if let Some(method) = fields.get("quant_method") {
-            let default = Packing::Float(method_of_transformers(key, method)?);
-            return Ok(Some(Quantization {
-                is_of_mlx: false,
-                default,
-                layers,
-            }));
+            return method_of_transformers(key, method, fields).map(Some);
         }
         let default = packing(key, fields, None)?;
         for (layer, value) in fields
@@ -81,17 +70,27 @@ impl Quantization {
             layers.insert(layer.clone(), own);
         }
         Ok(Some(Quantization {
-            is_of_mlx: true,
-            default,
+            method: None,
+            default: Some(default),
             layers,
+            methods: Vec::new(),
         }))
+    }
+
+    /// The name of the method, or of the format of 4-bit floats.
+    pub fn name(&self) -> &str {
+        match (&self.method, self.default) {
+            (Some(method), _) => method,
+            (None, Some(Packing::Float(format))) => format.name(),
+            (None, _) => "mlx",
+        }
     }
 
     /// How a layer is quantised, if it is. The layer's name is its weight's without `.weight`.
     pub fn of_layer(&self, layer: &str) -> Option<Packing> {
         match self.layers.get(layer) {
             Some(own) => *own,
-            None => Some(self.default),
+            None => self.default,
         }
     }
 }
@@ -108,17 +107,40 @@ fn object<'a>(key: &str, value: &'a Value) -> Result<&'a Map<String, Value>, Fol
     object.ok_or_else(|| problem(key, QuantizationFault::NotAnObject))
 }
 
-/// GPTQ, AWQ and others name themselves under the same key.
-fn method_of_transformers(key: &str, method: &Value) -> Result<FloatFormat, FolderProblem> {
-    match method.as_str() {
-        Some("mxfp4") => Ok(FloatFormat::Mxfp4),
-        _ => Err(unsupported(key, method)),
-    }
+/// What `transformers` names under the same key.
+fn method_of_transformers(
+    key: &str,
+    method: &Value,
+    fields: &Map<String, Value>,
+) -> Result<Quantization, FolderProblem> {
+    let name = method.as_str().unwrap_or_default();
+    let (default, methods) = match method::find(name, key, fields) {
+        Some(methods) => (None, methods?),
+        None if name == FloatFormat::Mxfp4.name() => {
+            (Some(Packing::Float(FloatFormat::Mxfp4)), Vec::new())
+        }
+        None => return Err(unsupported(key, method)),
+    };
+    Ok(Quantization {
+        method: Some(name.to_string()),
+        default,
+        layers: HashMap::new(),
+        methods,
+    })
 }
 
 fn unsupported(key: &str, mode: &Value) -> FolderProblem {
     let found = mode.as_str().map_or(mode.to_string(), str::to_string);
-    problem(key, QuantizationFault::Mode { found })
+    let floats = FloatFormat::ALL.into_iter().map(FloatFormat::name);
+    let known = ["affine"].into_iter().chain(floats).chain(method::names());
+    let known = known.map(|name| format!("`{name}`")).collect::<Vec<_>>();
+    problem(
+        key,
+        QuantizationFault::Mode {
+            found,
+            known: known.join(", "),
+        },
+    )
 }
 
 /// How values are stored, by the mode; without one they are affine.
@@ -227,9 +249,10 @@ mod tests {
 
     #[test]
     fn a_plain_model_has_none() {
-        assert_eq!(Quantization::from_config(&json!({})).unwrap(), None);
         let null = json!({ "quantization_config": null });
-        assert_eq!(Quantization::from_config(&null).unwrap(), None);
+        for config in [json!({}), null] {
+            assert!(Quantization::from_config(&config).unwrap().is_none());
+        }
     }
 
     #[test]
@@ -260,8 +283,40 @@ mod tests {
     fn other_formats_are_refused_by_name() {
         for (config, word) in [
             (
-                json!({"quantization_config": {"quant_method": "gptq", "bits": 4}}),
-                "gptq",
+                json!({"quantization_config": {"quant_method": "hqq", "bits": 4}}),
+                "`hqq` quantisation is not supported: `affine`, `mxfp4`, `nvfp4`, `awq`",
+            ),
+            (
+                json!({"quantization_config": {"quant_method": "gptq", "bits": 5}}),
+                "`bits` is 5",
+            ),
+            (
+                json!({"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": -2}}),
+                "`group_size` is -2",
+            ),
+            (
+                json!({"quantization_config": {"quant_method": "gptq", "bits": 4, "checkpoint_format": "marlin"}}),
+                "marlin",
+            ),
+            (
+                json!({"quantization_config": {"quant_method": "awq", "bits": 4, "version": "gemv"}}),
+                "gemv",
+            ),
+            (
+                json!({"quantization_config": {"quant_method": "fp8", "weight_block_size": [128]}}),
+                "weight_block_size",
+            ),
+            (
+                json!({"quantization_config": {"quant_method": "fp8", "weight_block_size": [0, 128]}}),
+                "weight_block_size",
+            ),
+            (
+                json!({"quantization_config": {"quant_method": "compressed-tensors", "format": "marlin-24"}}),
+                "marlin-24",
+            ),
+            (
+                json!({"quantization_config": {"quant_method": 4}}),
+                "`4` quantisation",
             ),
             (
                 json!({"quantization": {"group_size": 32, "bits": 8, "mode": "mxfp8"}}),

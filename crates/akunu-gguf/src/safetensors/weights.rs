@@ -1,17 +1,23 @@
-//! From tensors to weights: `name.weight`, `name.scales` and `name.biases` are one weight.
+//! From tensors to weights: `name.weight`, `name.scales` and `name.biases` are one weight, and those that a method names.
 
 use super::error::{FolderProblem, TripleFault};
 use super::float::FloatFormat;
 use super::header::SafetensorInfo;
-use super::quantization::{Affine, Packing, Quantization};
+use super::method::{Method, Part, Parts};
+use super::mlx::Affine;
+use super::quantization::{Packing, Quantization};
+use super::rows::Form;
 use crate::dims::Dims;
 use crate::index::NameIndex;
+use crate::mmap::FileBytes;
 use ::safetensors::Dtype as ElementType;
 use akunu_types::DType;
 use akunu_types::format::Kind;
+use std::borrow::Cow;
+use std::sync::Arc;
 
 /// One weight of a model folder: a plain tensor, or a quantised one and where its parts are.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct FolderWeight {
     /// Position of the tensor in the folder's list: the values themselves, or the packed ones.
     pub(crate) tensor: usize,
@@ -20,16 +26,18 @@ pub(crate) struct FolderWeight {
 }
 
 /// What belongs to the packed values of a quantised weight.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum QuantizedParts {
     /// Of integers.
     Affine(AffineParts),
     /// Of 4-bit floats.
     Float(FloatParts),
+    /// As a method stores them.
+    Method(MethodParts),
 }
 
 /// What belongs to integers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct AffineParts {
     /// Position of the scales in the folder's list.
     pub(crate) scales: usize,
@@ -42,7 +50,7 @@ pub(crate) struct AffineParts {
 }
 
 /// What belongs to 4-bit floats.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct FloatParts {
     /// Position of the scales in the folder's list.
     pub(crate) scales: usize,
@@ -51,28 +59,41 @@ pub(crate) struct FloatParts {
     pub(crate) dims: Dims,
 }
 
+/// Tensors that a method reads.
+#[derive(Clone, Debug)]
+pub(crate) struct MethodParts {
+    pub(crate) method: Arc<dyn Method>,
+    /// The name before the suffixes.
+    pub(crate) layer: String,
+    /// The format after loading.
+    pub(crate) form: Form,
+}
+
 /// What `transformers` appends to a weight's name for its codes, and for its scales.
 const CODES: &str = "_blocks";
 const SCALES: &str = "_scales";
 
 impl FolderWeight {
     /// The name of the weight whose values, or packed values, are this tensor.
-    pub(crate) fn name<'t>(&self, tensor: &'t SafetensorInfo) -> &'t str {
+    pub(crate) fn name<'t>(&self, tensor: &'t SafetensorInfo) -> Cow<'t, str> {
         let plain = &*tensor.name;
-        match self.quantized {
-            Some(QuantizedParts::Float(_)) => plain.strip_suffix(CODES).unwrap_or(plain),
-            Some(QuantizedParts::Affine(_)) | None => plain,
+        match &self.quantized {
+            Some(QuantizedParts::Float(_)) => plain.strip_suffix(CODES).unwrap_or(plain).into(),
+            Some(QuantizedParts::Method(parts)) => format!("{}.weight", parts.layer).into(),
+            Some(QuantizedParts::Affine(_)) | None => plain.into(),
         }
     }
 }
 
 /// The tensors of a folder, to be looked up by name.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct TensorList<'a> {
     pub(crate) tensors: &'a [SafetensorInfo],
     pub(crate) index: &'a NameIndex,
+    pub(crate) files: &'a [Arc<FileBytes>],
 }
 
-impl TensorList<'_> {
+impl<'a> TensorList<'a> {
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
         self.index.find(self.tensors, |tensor| &tensor.name, name)
     }
@@ -84,10 +105,14 @@ impl TensorList<'_> {
     ) -> Result<Vec<FolderWeight>, FolderProblem> {
         let mut weights = Vec::new();
         for (at, tensor) in self.tensors.iter().enumerate() {
-            if self.belongs_to_a_weight(&tensor.name) {
+            if self.belongs_to_a_weight(&tensor.name, quantization) {
                 continue;
             }
-            let quantized = self.quantized_parts(at, quantization);
+            let methods = quantization.map_or(&[][..], |q| &q.methods);
+            let quantized = match self.method_of(tensor, methods) {
+                Some((method, layer)) => self.method_parts(method, layer).map(Some),
+                None => self.quantized_parts(at, quantization),
+            };
             let quantized = quantized.map_err(|fault| FolderProblem::Quantized {
                 name: tensor.name.clone(),
                 fault,
@@ -100,8 +125,73 @@ impl TensorList<'_> {
         Ok(weights)
     }
 
-    /// Whether this is the scales or the biases of some weight.
-    fn belongs_to_a_weight(&self, name: &str) -> bool {
+    /// The tensors of a weight.
+    pub(crate) fn parts_of(&self, parts: &'a MethodParts) -> Parts<'a> {
+        self.parts(parts.method.as_ref(), &parts.layer)
+    }
+
+    /// The tensors of a layer's weight, as a method calls them.
+    fn parts<'l>(&self, method: &dyn Method, layer: &'l str) -> Parts<'l>
+    where
+        'a: 'l,
+    {
+        let part = |&suffix: &&'static str| {
+            let info = &self.tensors[self.find(&format!("{layer}.{suffix}"))?];
+            let bytes = self.files.get(info.part)?.get(info.range.clone())?;
+            Some(Part {
+                suffix,
+                info,
+                bytes,
+            })
+        };
+        let all = method.suffixes().iter().filter_map(part).collect();
+        Parts { layer, all }
+    }
+
+    /// The method that has its values in this tensor, and the name of the layer.
+    fn method_of<'n>(
+        &self,
+        tensor: &'n SafetensorInfo,
+        methods: &'n [Arc<dyn Method>],
+    ) -> Option<(&'n Arc<dyn Method>, &'n str)> {
+        methods.iter().find_map(|method| {
+            let suffix = method.suffixes().first()?;
+            let layer = tensor.name.strip_suffix(suffix)?.strip_suffix('.')?;
+            method.packs(tensor.element).then_some((method, layer))
+        })
+    }
+
+    fn method_parts(
+        &self,
+        method: &Arc<dyn Method>,
+        layer: &str,
+    ) -> Result<QuantizedParts, TripleFault> {
+        let rows = method.rows(&self.parts(method.as_ref(), layer))?;
+        Ok(QuantizedParts::Method(MethodParts {
+            method: Arc::clone(method),
+            layer: layer.to_string(),
+            form: rows.becomes()?,
+        }))
+    }
+
+    /// Whether this is another tensor of a weight than the one with its values.
+    fn belongs_to_a_weight(&self, name: &str, quantization: Option<&Quantization>) -> bool {
+        let mut methods = quantization.iter().flat_map(|q| &q.methods);
+        let is_part = |method: &Arc<dyn Method>| {
+            let suffixes = method.suffixes().split_first();
+            suffixes.is_some_and(|(values, others)| {
+                let mut others = others.iter();
+                let is_other = |suffix: &&str| {
+                    let layer = name.strip_suffix(suffix)?.strip_suffix('.')?;
+                    let values = self.find(&format!("{layer}.{values}"))?;
+                    Some(method.packs(self.tensors[values].element))
+                };
+                others.any(|suffix| is_other(suffix) == Some(true))
+            })
+        };
+        if methods.any(is_part) {
+            return true;
+        }
         let of_mlx = name
             .strip_suffix(".scales")
             .or(name.strip_suffix(".biases"));

@@ -2,7 +2,7 @@
 
 use super::Source;
 use crate::dims::Dims;
-use crate::safetensors::{FloatTensor, MlxTensor, QuantizedParts};
+use crate::safetensors::{Converted, MlxTensor, QuantizedParts};
 use crate::span::Span;
 use akunu_types::DType;
 
@@ -15,7 +15,8 @@ pub struct WeightView<'a> {
     pub tensor: &'a str,
     /// Dimensions in ggml's order, counted in values.
     pub dims: Dims,
-    /// Type of the elements; one of the MLX types when `data` is [`Data::Mlx`], and what they become when it is [`Data::Float`].
+    /// Type of the elements; one of the MLX types when `data` is [`Data::Mlx`], and what they become when it is
+    /// [`Data::Converted`].
     pub dtype: DType,
     /// The bytes.
     pub data: Data<'a>,
@@ -28,8 +29,8 @@ pub enum Data<'a> {
     Plain(Span<'a>),
     /// Packed values, scales and biases, each somewhere else.
     Mlx(MlxTensor<'a>),
-    /// 4-bit floats and their scales, which become [blocks](FloatTensor::blocks).
-    Float(FloatTensor<'a>),
+    /// Tensors that no device reads as they lie, which [become](Converted::repack) something else.
+    Converted(Converted<'a>),
 }
 
 impl WeightView<'_> {
@@ -50,7 +51,7 @@ impl WeightView<'_> {
             Data::Mlx(mlx) => {
                 mlx.packed.bytes.len() + mlx.scales.bytes.len() + mlx.biases.bytes.len()
             }
-            Data::Float(float) => float.packed.bytes.len() + float.scales.bytes.len(),
+            Data::Converted(converted) => converted.size(),
         }
     }
 }
@@ -83,7 +84,15 @@ pub(super) fn view<'a>(source: &'a Source, name: &'a str, at: usize) -> Option<W
                 }
                 Some(QuantizedParts::Float(parts)) => {
                     let float = folder.float_view(weight.tensor, parts)?;
-                    (parts.dims, parts.format.dtype(), Data::Float(float))
+                    (parts.dims, parts.format.dtype(), Data::Converted(float))
+                }
+                Some(QuantizedParts::Method(parts)) => {
+                    let converted = folder.method_view(parts);
+                    (
+                        parts.form.dims,
+                        parts.form.dtype,
+                        Data::Converted(converted),
+                    )
                 }
                 Some(QuantizedParts::Affine(parts)) => {
                     let mlx = folder.mlx_view(weight.tensor, parts)?;

@@ -35,8 +35,10 @@ use crate::cost::{Traffic, Work, multiply_adds};
 use crate::extent::{bytes, strided};
 use crate::table::{Args, Pool, buffers};
 
-/// The largest head that the decode and the first prefill kernel hold.
+/// The largest head that kernels of GPUs hold.
 pub const MAX_HEAD_DIM: u32 = 256;
+/// The largest head of devices that compute the decode kernel by its formula, as the twins and the CPU do.
+pub const MAX_FORMULA_HEAD_DIM: u32 = 512;
 
 buffers! {
     /// Of all four. Before the first row, and between rows of O that are further apart than their elements, nothing is written.
@@ -149,7 +151,7 @@ mod tests {
             params: bytemuck::bytes_of(&p),
             constants,
         };
-        !grid(&args, &p, 1, MAX_HEAD_DIM).contains(&0)
+        !grid(&args, &p, 1, MAX_FORMULA_HEAD_DIM).contains(&0)
     }
 
     /// Each of these would divide by zero, read out of bounds or misaligned in the kernels.
@@ -165,7 +167,7 @@ mod tests {
         let bad = [
             change(|p| p.head_dim = 0),
             change(|p| p.head_dim = 60),
-            change(|p| p.head_dim = 264),
+            change(|p| p.head_dim = 520),
             change(|p| p.n_kv_heads = 0),
             change(|p| p.n_kv_heads = 4),
             change(|p| p.page_shift = 4),

@@ -34,6 +34,7 @@ fn may_read(op: &Op, slice: Slice) -> bool {
     match op {
         Op::Norm(norm) => norm.x == slice,
         Op::AddNorm(norm) => norm.x == slice,
+        Op::HeadNorm(norm) => norm.x == slice,
         Op::Product(product) => product.x == slice,
         Op::Gate(gate) => [gate.gate, gate.up].contains(&slice),
         Op::RopeStore(store) => [store.q, store.k, store.v].contains(&slice),

@@ -14,6 +14,7 @@ impl Lowering<'_> {
             Op::Embed(embed) => self.embed(embed),
             Op::Norm(norm) => self.norm(norm),
             Op::AddNorm(norm) => self.add_norm(norm),
+            Op::HeadNorm(norm) => self.head_norm(norm),
             Op::LayerNorm(norm) => self.layer_norm(norm),
             Op::AddLearned(learned) => self.add_learned(learned),
             Op::Activate(activate) => self.activate(activate),

@@ -36,6 +36,24 @@ impl Lowering<'_> {
         self.push(KernelCall::new(key, &params, buffers, "norm").with_rows([field]));
     }
 
+    /// A head is a row of its own.
+    pub(super) fn head_norm(&mut self, norm: &op::HeadNorm) {
+        let params = RMSNormParams {
+            dim: norm.head_dim,
+            eps: norm.eps,
+            ..Default::default()
+        };
+        let n_rows = offset_of!(RMSNormParams, n_rows);
+        let field = RowField::times(n_rows, Count::Rows, norm.n_heads);
+        let key = PipelineKey::plain(KernelId::RmsNorm);
+        let buffers = rmsnorm::Buffers {
+            x: norm.x,
+            weight: norm.weight,
+            y: norm.to,
+        };
+        self.push(KernelCall::new(key, &params, buffers, "head norm").with_rows([field]));
+    }
+
     pub(super) fn add_norm(&mut self, norm: &op::AddNorm) {
         let params = RMSNormParams {
             dim: norm.dim,

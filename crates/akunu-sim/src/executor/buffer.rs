@@ -167,20 +167,14 @@ impl SimBuffer {
     fn inner(&self) -> &[u8] {
         // SAFETY: the pages between the two guards are readable and initialised.
         unsafe {
-            std::slice::from_raw_parts(
-                self.map.as_ptr().add(GUARD),
-                self.map_len - 2 * GUARD,
-            )
+            std::slice::from_raw_parts(self.map.as_ptr().add(GUARD), self.map_len - 2 * GUARD)
         }
     }
 
     fn inner_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `inner`, and writable: `protect(true)` is undone only during a launch.
         unsafe {
-            std::slice::from_raw_parts_mut(
-                self.map.as_ptr().add(GUARD),
-                self.map_len - 2 * GUARD,
-            )
+            std::slice::from_raw_parts_mut(self.map.as_ptr().add(GUARD), self.map_len - 2 * GUARD)
         }
     }
 }

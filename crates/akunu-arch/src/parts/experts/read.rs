@@ -18,7 +18,7 @@ const COUNT: Key = Key::new(
 );
 const USED: Key = Key::new(
     &["expert_used_count"],
-    &["num_experts_per_tok", "moe_k", "moe_topk"],
+    &["num_experts_per_tok", "moe_k", "moe_topk", "top_k_experts"],
 );
 const WIDTH: Key = Key::new(&["expert_feed_forward_length"], &["moe_intermediate_size"]);
 /// Width of the blocks of a model that says nothing else of experts.

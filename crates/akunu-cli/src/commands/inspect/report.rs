@@ -187,10 +187,13 @@ impl Report {
             }
             Container::Folder(folder) => {
                 let format = match folder.quantization() {
-                    Some(quantization) if quantization.is_of_mlx => "MLX safetensors",
-                    _ => "safetensors",
+                    None => "safetensors".to_string(),
+                    Some(quantization) => match &quantization.method {
+                        None => "MLX safetensors".to_string(),
+                        Some(method) => format!("safetensors ({method})"),
+                    },
                 };
-                (folder.path(), format.to_string(), folder::describe(folder))
+                (folder.path(), format, folder::describe(folder))
             }
         };
         // What cannot be run can still be looked at.

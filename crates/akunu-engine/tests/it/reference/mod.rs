@@ -244,6 +244,12 @@ fn olmo3() {
     agrees("olmo3");
 }
 
+/// YaRN with a magnitude of its own, which replaces that of its factor in both containers.
+#[test]
+fn yarn_factor() {
+    agrees("yarn-factor");
+}
+
 /// No gates, the squared ReLU.
 #[test]
 fn arcee() {
@@ -369,6 +375,18 @@ fn gemma2() {
 #[test]
 fn gemma3() {
     agrees("gemma3");
+}
+
+/// Heads of 512 in every other layer, whose keys are the values too; normalised values; a factor after each layer.
+#[test]
+fn gemma4() {
+    agrees("gemma4");
+}
+
+/// Experts beside a plain block, each with norms of its own, and a router that reads a different norm.
+#[test]
+fn gemma4_experts() {
+    agrees("gemma4-experts");
 }
 
 /// No RoPE in the fourth of five layers.

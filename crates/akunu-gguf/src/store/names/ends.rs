@@ -59,6 +59,11 @@ pub(super) const MODULES: &[Module] = &[
 
 /// Names whose suffix differs in some container, or is missing there.
 pub(super) const WHOLE: &[Module] = &[
+    module(
+        "layers.{}.scale",
+        "blk.{}.layer_output_scale.weight",
+        &[Always("layers.{}.layer_scalar")],
+    ),
     module("rope_freqs", "rope_freqs.weight", &[]),
     module("rope_factors_short", "rope_factors_short.weight", &[]),
     module("rope_factors_long", "rope_factors_long.weight", &[]),

@@ -12,6 +12,7 @@ pub(super) const MODULES: &[Module] = &[
             Always("layers.{}.mlp.gate"),
             Always("layers.{}.mlp.router"),
             Always("layers.{}.mlp.gate.wg"),
+            Always("layers.{}.router.proj"),
             Always("layers.{}.block_sparse_moe.gate"),
             Always("layers.{}.feed_forward.gate"),
             Always("layers.{}.block_sparse_moe.router.layer"),
@@ -115,6 +116,16 @@ pub(super) const MODULES: &[Module] = &[
 /// Names whose suffix differs in some container, or is missing there.
 pub(super) const WHOLE: &[Module] = &[
     module(
+        "layers.{}.ffn.router_norm.weight",
+        "blk.{}.ffn_gate_inp.scale",
+        &[Always("layers.{}.router.scale")],
+    ),
+    module(
+        "layers.{}.ffn.experts.down.scale",
+        "blk.{}.ffn_down_exps.scale",
+        &[Always("layers.{}.router.per_expert_scale")],
+    ),
+    module(
         "layers.{}.ffn.selection_bias",
         "blk.{}.exp_probs_b.bias",
         &[
@@ -130,6 +141,7 @@ pub(super) const WHOLE: &[Module] = &[
         &[
             Always("layers.{}.block_sparse_moe.input_linear.weight"),
             Always("layers.{}.mlp.experts.gate_up_proj"),
+            Always("layers.{}.experts.gate_up_proj"),
         ],
     ),
     module(
@@ -140,7 +152,10 @@ pub(super) const WHOLE: &[Module] = &[
     module(
         "layers.{}.ffn.experts.down.weight",
         "blk.{}.ffn_down_exps.weight",
-        &[Always("layers.{}.mlp.experts.down_proj")],
+        &[
+            Always("layers.{}.mlp.experts.down_proj"),
+            Always("layers.{}.experts.down_proj"),
+        ],
     ),
     module(
         "layers.{}.ffn.experts.down.bias",

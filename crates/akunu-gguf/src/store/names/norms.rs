@@ -6,6 +6,21 @@ use super::module::{Module, module};
 /// Names without their suffix.
 pub(super) const MODULES: &[Module] = &[
     module(
+        "layers.{}.ffn.experts_norm",
+        "blk.{}.pre_ffw_norm_2",
+        &[Always("layers.{}.pre_feedforward_layernorm_2")],
+    ),
+    module(
+        "layers.{}.ffn.experts_output_norm",
+        "blk.{}.post_ffw_norm_2",
+        &[Always("layers.{}.post_feedforward_layernorm_2")],
+    ),
+    module(
+        "layers.{}.ffn.shared_output_norm",
+        "blk.{}.post_ffw_norm_1",
+        &[Always("layers.{}.post_feedforward_layernorm_1")],
+    ),
+    module(
         "layers.{}.attention_norm",
         "blk.{}.attn_norm",
         &[

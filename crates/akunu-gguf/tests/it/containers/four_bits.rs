@@ -1,6 +1,6 @@
 //! Folders of 4-bit floats against what the `mlx` package and `transformers` make of them.
 
-use akunu_gguf::{Data, FileBytes, FloatFormat, WeightStore, read_safetensors_header};
+use akunu_gguf::{Data, FileBytes, FloatFormat, Repacked, WeightStore, read_safetensors_header};
 use akunu_types::DType;
 use std::path::{Path, PathBuf};
 
@@ -20,12 +20,15 @@ fn expected(name: &str) -> Vec<f32> {
 /// The values of a weight, in the blocks that it becomes.
 fn found(store: &WeightStore, name: &str, format: FloatFormat) -> Vec<f32> {
     let weight = store.tensor(name).unwrap();
-    let Data::Float(float) = weight.data else {
-        panic!("{name} has no 4-bit floats");
+    let Data::Converted(converted) = weight.data else {
+        panic!("{name} is not converted");
     };
-    assert_eq!((float.format, weight.dtype), (format, format.dtype()));
+    assert_eq!(weight.dtype, format.dtype());
+    let Ok(Repacked::Blocks(blocks)) = converted.repack() else {
+        panic!("{name} has no blocks");
+    };
     let mut values = vec![0.0; weight.dims.n_elements()];
-    akunu_gguf::quant::dequantise(weight.dtype, &float.blocks().unwrap(), &mut values).unwrap();
+    akunu_gguf::quant::dequantise(weight.dtype, &blocks, &mut values).unwrap();
     values
 }
 

@@ -7,7 +7,7 @@ use crate::kernel::attention::cases;
 use akunu_types::params::AttentionParams;
 
 use super::formula::Given;
-use super::{Buffers, CONSTANTS, MAX_HEAD_DIM, Slices, grid, head_dim, work};
+use super::{Buffers, CONSTANTS, MAX_FORMULA_HEAD_DIM, Slices, grid, head_dim, work};
 use crate::chip::SIMD_WIDTH;
 use crate::table::{Args, Family, KernelRow, Launch};
 use crate::twin::Twin;
@@ -43,9 +43,9 @@ pub fn twin_by(t: &mut Twin, rounded: fn(f32, f32) -> f32) {
 
 fn launch(args: &Args) -> Launch {
     let p: AttentionParams = args.params();
-    let threads = head_dim(args, &p).clamp(1, MAX_HEAD_DIM);
+    let threads = head_dim(args, &p).clamp(1, MAX_FORMULA_HEAD_DIM);
     Launch::new(
-        grid(args, &p, 1, MAX_HEAD_DIM),
+        grid(args, &p, 1, MAX_FORMULA_HEAD_DIM),
         [threads.next_multiple_of(SIMD_WIDTH), 1, 1],
     )
 }
