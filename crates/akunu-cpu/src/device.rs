@@ -18,6 +18,7 @@ use crate::isa::{Isa, Level};
 use crate::join;
 use crate::kernel::norm::PrivateRmsNorm;
 use crate::matmul::batch::FEW;
+use crate::matmul::prepare::Means;
 use crate::memory::Buffers;
 use crate::panels::Panels;
 use crate::part::Part;
@@ -371,7 +372,11 @@ impl KernelDevice for CpuDevice {
             &plan,
             &self.buffers,
             (self.level, self.exact),
-            (&mut self.pool, free),
+            Means {
+                pool: &mut self.pool,
+                free,
+                stop: self.stop.as_deref(),
+            },
         )?;
         if let (None, Some(in_file), Some(warn)) = (was_in_file, self.panels.in_file, self.warn) {
             warn(&in_file.to_string());

@@ -15,7 +15,7 @@ mod experts;
 mod float_gemv;
 mod gemv;
 pub(crate) mod in_file;
-mod prepare;
+pub(crate) mod prepare;
 mod product;
 mod vectors;
 mod weight;

@@ -1,6 +1,7 @@
 //! Laying out the weights of a plan, when it is loaded.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use akunu_kernels::kernel::experts::{Experts, expert_down, expert_gate};
 use akunu_kernels::kernel::matmul::gemv_gated;
@@ -94,15 +95,24 @@ struct Wanted<'a> {
     used: Option<[u32; 2]>,
 }
 
+/// What laying weights out takes.
+pub(crate) struct Means<'a> {
+    pub pool: &'a mut ThreadPool,
+    /// Bytes of memory that are free, where that is known.
+    pub free: Option<u64>,
+    /// Ends it early, with [`DeviceError::Stopped`]: a large model takes seconds.
+    pub stop: Option<&'a AtomicBool>,
+}
+
 impl Panels {
     /// Lays out the weights of a plan's products that are not laid out yet, and makes room for tiles. Experts that do not fit into
-    /// `free` bytes of memory stay in the file, which [`Panels::in_file`] says from then on.
+    /// the free memory stay in the file, which [`Panels::in_file`] says from then on.
     pub fn prepare(
         &mut self,
         plan: &Plan,
         buffers: &Buffers,
         (level, exact): (Level, bool),
-        (pool, free): (&mut ThreadPool, Option<u64>),
+        means: Means,
     ) -> Result<(), DeviceError> {
         let mut wanted: Vec<Wanted> = Vec::new();
         let (mut tiles, mut sums) = (0, 0);
@@ -129,11 +139,11 @@ impl Panels {
                 }
             }
         }
-        if let Some(in_file) = InFile::decide(sizes(&wanted), free) {
+        if let Some(in_file) = InFile::decide(sizes(&wanted), means.free) {
             self.in_file = Some(in_file);
             wanted.retain(|w| w.used.is_none());
         }
-        self.lay_out(&wanted, buffers, pool)?;
+        self.lay_out(&wanted, buffers, means)?;
         grow(&mut self.tiles, tiles, "tiles")?;
         grow(&mut self.sums, sums, "sums of attention")
     }
@@ -144,7 +154,7 @@ impl Panels {
         &mut self,
         wanted: &[Wanted],
         buffers: &Buffers,
-        pool: &mut ThreadPool,
+        Means { pool, stop, .. }: Means,
     ) -> Result<(), DeviceError> {
         if wanted.is_empty() {
             return Ok(());
@@ -159,11 +169,17 @@ impl Panels {
             matrices.push(PackedMatrix::new(w.shape, Arc::clone(&memory), first));
             first += w.shape.bytes();
         }
+        let is_stopped = || stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+        let was_stopped = AtomicBool::new(false);
         let job = |part: &mut Part| {
             for (w, matrix) in wanted.iter().zip(&matrices) {
                 let at_once = (BYTES_AT_ONCE / part.count / w.source.panel_bytes()).max(1);
                 let own = part.range(w.shape.count());
                 for from in own.clone().step_by(at_once) {
+                    if is_stopped() {
+                        was_stopped.store(true, Ordering::Relaxed);
+                        return;
+                    }
                     let range = from..own.end.min(from + at_once);
                     // SAFETY: each part has panels of its own, and nobody reads them before the job ends.
                     unsafe { matrix.fill(&w.source, range.clone()) };
@@ -178,6 +194,9 @@ impl Panels {
             kernel: "panels".into(),
             why,
         })?;
+        if was_stopped.into_inner() {
+            return Err(DeviceError::Stopped);
+        }
         // What is left: scales, and pages that belong to two parts.
         for w in wanted {
             for part in w.source.weight.parts() {

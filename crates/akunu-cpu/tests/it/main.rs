@@ -6,4 +6,5 @@ mod experts;
 mod numbers;
 mod rows;
 mod states;
+mod stopping;
 mod table;

@@ -62,8 +62,8 @@ fn vector_devices(exact: bool) -> Vec<Tested> {
     levels.map(|isa| device(isa, 1, exact)).collect()
 }
 
-/// Runs a case and returns what each binding holds afterwards, with its guard bytes.
-pub fn run(device: &mut CpuDevice, kernel: KernelId, case: &Case) -> Vec<Vec<u8>> {
+/// The call of a case, and its buffers.
+pub fn bound(device: &mut CpuDevice, kernel: KernelId, case: &Case) -> (KernelCall, Vec<Buffer>) {
     let row = kernel.row();
     let mut buffers: Vec<Buffer> = Vec::new();
     for (data, binding) in case.data.iter().zip(row.bindings) {
@@ -89,6 +89,12 @@ pub fn run(device: &mut CpuDevice, kernel: KernelId, case: &Case) -> Vec<Vec<u8>
         row_fields: Vec::new(),
         label: "case",
     };
+    (call, buffers)
+}
+
+/// Runs a case and returns what each binding holds afterwards, with its guard bytes.
+pub fn run(device: &mut CpuDevice, kernel: KernelId, case: &Case) -> Vec<Vec<u8>> {
+    let (call, buffers) = bound(device, kernel, case);
     let plan = device.load_kernels(vec![call], Room::default());
     let plan = plan.expect("cases are sound");
     device.run(plan, None).expect("runs");

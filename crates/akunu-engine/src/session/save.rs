@@ -198,17 +198,17 @@ impl Heads {
         self.n_heads * PAGE * (self.numbers + self.scales)
     }
 
+    /// The parts of a page that hold some slots: of each slot, of each of its heads, the numbers and then the scales.
     fn places(&self, slots: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-        slots.flat_map(move |slot| {
-            (0..self.n_heads).flat_map(move |head| {
-                let first = head * PAGE * (self.numbers + self.scales);
-                let numbers = first + slot * self.numbers;
-                let scales = first + PAGE * self.numbers + slot * self.scales;
-                [
-                    numbers..numbers + self.numbers,
-                    scales..scales + self.scales,
-                ]
-            })
+        let of_slot = 2 * self.n_heads;
+        (slots.start * of_slot..slots.end * of_slot).map(move |at| {
+            let (slot, head) = (at / of_slot, at % of_slot / 2);
+            let first = head * PAGE * (self.numbers + self.scales);
+            let (begin, bytes) = match at % 2 {
+                0 => (first, self.numbers),
+                _ => (first + PAGE * self.numbers, self.scales),
+            };
+            begin + slot * bytes..begin + (slot + 1) * bytes
         })
     }
 

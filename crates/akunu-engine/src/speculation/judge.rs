@@ -234,7 +234,7 @@ impl Judge {
     pub fn expected(&self, source: Source, guesses: Worthwhile, after: usize) -> f64 {
         let share = self.share(source);
         // share + share² + …
-        let sum = |n: usize| -> f64 { (1..=n as i32).map(|n| share.powi(n)).sum() };
+        let sum = |n: usize| (0..n).fold(0.0, |sum, _| share * (1.0 + sum));
         let reached = share.powi(after as i32) * (1.0 - share);
         let in_branch =
             (1.0 + sum(guesses.branch.saturating_sub(1))) * f64::from(guesses.branch > 0);
