@@ -18,9 +18,7 @@ pub struct NamedMatrix {
     pub taps: u32,
     /// Matrices that lie one behind the other in the tensor: those of experts; 1 for others.
     pub stack: u32,
-    /// Rows that lie together: 1, or those of the heads that share a key head.
-    pub run: u32,
-    /// Rows of the tensor from one run to the next: 2 where rows of two matrices alternate.
+    /// Rows of the tensor from one to the next: 2 where rows of two matrices alternate.
     pub step: u32,
     /// Whether the tensor has the columns of each matrix as its rows.
     pub is_transposed: bool,
@@ -40,7 +38,6 @@ impl NamedMatrix {
             cols,
             taps: 1,
             stack: 1,
-            run: 1,
             step: 1,
             is_transposed: false,
             pieces: Vec::new(),
@@ -73,13 +70,8 @@ impl NamedMatrix {
 
     /// `len` rows of every `step`, from `first` on.
     pub fn runs(&self, [first, len, step]: [u32; 3]) -> NamedMatrix {
-        NamedMatrix {
-            first,
-            rows: self.tensor_rows / step * len,
-            run: len,
-            step,
-            ..self.clone()
-        }
+        let steps = 0..self.tensor_rows / step;
+        self.gathered(steps.map(|at| [first + at * step, len]).collect())
     }
 
     /// The same of a tensor that has the columns of each matrix as its rows.

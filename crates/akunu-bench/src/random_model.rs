@@ -100,6 +100,8 @@ mod tests {
         let count = |shape: Shape| -> u64 { shape.tensors().iter().map(|t| t.n_values()).sum() };
         assert_eq!(count(Shape::Smollm2_135m), 134_515_008);
         assert_eq!(count(Shape::Llama3_2_1b), 1_235_814_400);
+        // The real Qwen2.5-Coder-1.5B has 28 times biases of 1536 and twice 256 more.
+        assert_eq!(count(Shape::Qwen2_5_1_5b), 1_543_714_304 - 28 * 2048);
         assert_eq!(count(Shape::Llama3_8b), 8_030_261_248);
         // The real Qwen1.5-0.5B has 24 times three biases of 1024 more, which a llama has not.
         assert_eq!(count(Shape::Qwen1_5_0_5b), 463_987_712 - 24 * 3 * 1024);

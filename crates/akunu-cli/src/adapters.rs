@@ -6,23 +6,23 @@ use clap::Args;
 use std::path::{Path, PathBuf};
 
 /// Adapters beside a model.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct AdapterArgs {
     /// Add a LoRA adapter to the model, with this scale [default: 1]: a GGUF file, or a folder with
     /// adapter_config.json and safetensors; may be given several times
     #[arg(long, value_name = "FILE[:SCALE]", value_parser = asked)]
-    lora: Vec<Asked>,
+    pub lora: Vec<Asked>,
 }
 
 /// An adapter that was asked for.
 #[derive(Clone, Debug, PartialEq)]
-struct Asked {
-    path: PathBuf,
-    scale: f32,
+pub struct Asked {
+    pub path: PathBuf,
+    pub scale: f32,
 }
 
 /// A file and, after the last colon, a scale. A file whose own name ends so is taken as it is.
-fn asked(text: &str) -> Result<Asked, String> {
+pub fn asked(text: &str) -> Result<Asked, String> {
     if text.is_empty() || text.starts_with(':') && !Path::new(text).exists() {
         return Err("there is no file: give one, as in adapter.gguf:0.5".into());
     }

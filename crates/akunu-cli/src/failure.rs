@@ -273,11 +273,33 @@ pub enum Failure {
     /// Keys were asked for, and there are none.
     #[error("--api-key or --api-key-file gives an empty key; a key has at least one character")]
     NoKeys,
-    /// A model that is not served cannot be kept.
-    #[error("--pin {pin}: no model of this name is served; there are: {known}")]
-    UnknownPin {
+    /// The file of `serve --config` is not as it should be.
+    #[error("{}, line {line}: {why}", path.display())]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+        /// What is wrong.
+        why: String,
+    },
+    /// An option for one model, where there are several.
+    #[error(
+        "{option} is for one model, and {n} are served: give each its own in a file with --config"
+    )]
+    OneModelOnly {
+        /// The option.
+        option: &'static str,
+        /// How many models there are.
+        n: usize,
+    },
+    /// An option names a model that is not served.
+    #[error("{option} {name}: no model of this name is served; there are: {known}")]
+    NotServed {
+        /// The option.
+        option: &'static str,
         /// What was asked for.
-        pin: String,
+        name: String,
         /// The names of the models, with commas.
         known: String,
     },

@@ -212,6 +212,7 @@ pub fn run_launch(cols: u32, rows: u32) -> Launch {
 }
 
 /// What rows of the cases are whole multiples of: a block, or a group of MLX's formats.
+#[cfg(feature = "testing")]
 pub(crate) fn case_block(dtype: DType, group_size: u32) -> u32 {
     match dtype.mlx_bits() {
         Some(_) => group_size,

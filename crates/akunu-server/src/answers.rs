@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use akunu::{StopReason, TokenLogprobs};
+use akunu::{StopReason, TokenLogprobs, Tokenizer};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::calls::{ToolCall, marks};
@@ -32,9 +32,25 @@ pub(crate) struct Scored {
     pub best: Vec<Likely>,
 }
 
+impl Scored {
+    pub fn of(tokenizer: &Tokenizer, id: u32, logprobs: &TokenLogprobs) -> Scored {
+        let likely = |id: u32, logprob: f32| Likely {
+            id,
+            bytes: tokenizer.token_bytes(id).unwrap_or_default(),
+            logprob,
+        };
+        let best = logprobs.top.iter();
+        Scored {
+            chosen: likely(id, logprobs.chosen),
+            best: best.map(|&(id, logprob)| likely(id, logprob)).collect(),
+        }
+    }
+}
+
 /// A token's bytes and the logarithm of its probability.
 #[derive(Debug)]
 pub(crate) struct Likely {
+    pub id: u32,
     pub bytes: Vec<u8>,
     pub logprob: f32,
 }
@@ -101,7 +117,8 @@ enum Called {
 pub(crate) struct Answers {
     /// Keeps the model loaded.
     engine: Arc<Engine>,
-    events: UnboundedReceiver<Event>,
+    /// `None` where no answer has a token.
+    events: Option<UnboundedReceiver<Event>>,
     /// One for each answer; `None` where all text is text.
     readers: Vec<Option<Reader>>,
     /// What an answer has called.
@@ -109,6 +126,8 @@ pub(crate) struct Answers {
     /// Which answers have ended.
     has_ended: Vec<bool>,
     n_open: usize,
+    /// Answers to each prompt.
+    pub n_choices: usize,
     /// Tokens that end an answer.
     pub stop_ids: Vec<u32>,
     /// The check of a whole answer.
@@ -126,7 +145,7 @@ pub(crate) struct Answers {
 impl Answers {
     pub fn new(
         engine: Arc<Engine>,
-        events: UnboundedReceiver<Event>,
+        events: Option<UnboundedReceiver<Event>>,
         readers: Vec<Option<Reader>>,
         n_prompt: usize,
     ) -> Answers {
@@ -136,6 +155,7 @@ impl Answers {
             called: vec![Called::Nothing; readers.len()],
             has_ended: vec![false; readers.len()],
             n_open: readers.len(),
+            n_choices: readers.len(),
             stop_ids: Vec::new(),
             unique: None,
             said: vec![String::new(); readers.len()],
@@ -153,6 +173,17 @@ impl Answers {
         }
     }
 
+    /// So many answers without a token.
+    pub fn empty(engine: Arc<Engine>, n_answers: usize, n_prompt: usize) -> Answers {
+        let readers = (0..n_answers).map(|_| None).collect();
+        let mut answers = Answers::new(engine, None, readers, n_prompt);
+        for choice in 0..n_answers {
+            answers.happened(choice, Piece::Ended(Finish::Length));
+        }
+        answers.n_open = 0;
+        answers
+    }
+
     /// What happens next; `None` when all answers have ended.
     pub fn poll_next(&mut self, cx: &mut Context) -> Poll<Option<Result<Happening, ApiError>>> {
         loop {
@@ -162,7 +193,8 @@ impl Answers {
             if self.n_open == 0 {
                 return Poll::Ready(None);
             }
-            let Some(event) = std::task::ready!(self.events.poll_recv(cx)) else {
+            let polled = self.events.as_mut().map(|events| events.poll_recv(cx));
+            let Some(event) = std::task::ready!(polled.unwrap_or(Poll::Ready(None))) else {
                 self.n_open = 0;
                 return Poll::Ready(Some(Err(engine::stopped())));
             };
@@ -206,13 +238,13 @@ impl Answers {
                 self.end(choice, StopReason::StopText)?;
             }
             What::Began { n_cached } => {
-                if choice == 0 {
-                    self.usage.cached = n_cached;
+                if choice % self.n_choices.max(1) == 0 {
+                    self.usage.cached += n_cached;
                 }
             }
             What::Token { id, text, logprobs } => {
                 if let Some(logprobs) = logprobs {
-                    let scored = self.score(id, &logprobs);
+                    let scored = Scored::of(self.engine.model.tokenizer(), id, &logprobs);
                     self.scored[choice].push(scored);
                 }
                 self.usage.completion += 1;
@@ -316,21 +348,5 @@ impl Answers {
             what,
             scored,
         });
-    }
-
-    fn score(&self, id: u32, logprobs: &TokenLogprobs) -> Scored {
-        let tokenizer = self.engine.model.tokenizer();
-        let likely = |id: u32, logprob: f32| Likely {
-            bytes: tokenizer.token_bytes(id).unwrap_or_default(),
-            logprob,
-        };
-        let best = logprobs
-            .top
-            .iter()
-            .map(|&(id, logprob)| likely(id, logprob));
-        Scored {
-            chosen: likely(id, logprobs.chosen),
-            best: best.collect(),
-        }
     }
 }

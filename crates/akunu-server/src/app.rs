@@ -5,8 +5,10 @@ use std::sync::{Arc, OnceLock};
 use axum::body::Bytes;
 use tokio::sync::Semaphore;
 
+use crate::kept::Kept;
 use crate::models::Models;
 use crate::options::ServerOptions;
+use crate::stats::HttpRequests;
 
 /// The state of a server. Clones share it.
 #[derive(Clone)]
@@ -17,6 +19,9 @@ pub(crate) struct Shared {
     pub models: Models,
     /// One for each recording that may be in memory.
     pub recordings: Arc<Semaphore>,
+    pub http_requests: HttpRequests,
+    /// Conversations that can be gone on with.
+    pub kept: Kept,
     /// The OpenAPI document, once somebody has asked for it.
     pub document: OnceLock<Bytes>,
 }
@@ -25,6 +30,8 @@ impl App {
     pub fn new(options: ServerOptions, models: Models) -> App {
         App(Arc::new(Shared {
             recordings: Arc::new(Semaphore::new(options.limits.recordings)),
+            http_requests: HttpRequests::default(),
+            kept: Kept::new(options.limits.kept_bytes),
             document: OnceLock::new(),
             options,
             models,

@@ -66,6 +66,7 @@ macro_rules! shapes {
 
 shapes!(A B);
 shapes!(A B C D);
+shapes!(A B C D E);
 
 impl<T: Shapes> FromRequest<App> for All<T> {
     type Rejection = ApiError;

@@ -6,11 +6,12 @@ use akunu::{EmbedOptions, Embedder, EncodeOptions};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::app::App;
 use crate::blocking::elsewhere;
 use crate::engine::Engine;
 use crate::error::ApiError;
-use crate::models::Loaded;
-use crate::options::Limits;
+use crate::loaded::Loaded;
+use crate::stats::Task;
 
 /// One text or several, as text or as token ids.
 #[derive(Deserialize, JsonSchema)]
@@ -20,9 +21,9 @@ use crate::options::Limits;
 )]
 pub(crate) enum Texts {
     One(#[schemars(length(min = 1))] String),
-    Many(#[schemars(length(min = 1, max = 256))] Vec<String>),
+    Many(#[schemars(length(min = 1, max = 2048))] Vec<String>),
     Ids(#[schemars(length(min = 1))] Vec<u32>),
-    ManyIds(#[schemars(length(min = 1, max = 256))] Vec<Vec<u32>>),
+    ManyIds(#[schemars(length(min = 1, max = 2048))] Vec<Vec<u32>>),
 }
 
 impl Texts {
@@ -34,14 +35,12 @@ impl Texts {
         }
     }
 
-    /// The one text that it is, also where that is in a list; `None` where there are several. An empty list is one of ids.
-    pub fn single(self) -> Option<Texts> {
+    /// Each text by itself.
+    pub fn each(self) -> Vec<Texts> {
         match self {
-            Texts::Many(mut texts) if texts.len() == 1 => texts.pop().map(Texts::One),
-            Texts::Many(texts) if texts.is_empty() => Some(Texts::Ids(Vec::new())),
-            Texts::ManyIds(mut lists) if lists.len() == 1 => lists.pop().map(Texts::Ids),
-            Texts::Many(_) | Texts::ManyIds(_) => None,
-            one => Some(one),
+            Texts::Many(texts) => texts.into_iter().map(Texts::One).collect(),
+            Texts::ManyIds(lists) => lists.into_iter().map(Texts::Ids).collect(),
+            one => vec![one],
         }
     }
 }
@@ -52,19 +51,31 @@ pub(crate) struct Made {
     pub n_tokens: usize,
 }
 
-/// The vector of each text.
+/// The vector of each text, from the model of this name.
 pub(crate) async fn of(
-    model: &Loaded,
+    app: &App,
+    model: Option<&str>,
     texts: Texts,
     options: EmbedOptions,
-    limits: &Limits,
 ) -> Result<Made, ApiError> {
-    let n_texts = texts.len();
-    if n_texts == 0 || n_texts > limits.texts {
-        let max = limits.texts;
+    let stats = Arc::clone(&app.models.find(model)?.stats);
+    let model = app.models.load(model).await?;
+    let (n_texts, max) = (texts.len(), app.options.limits.texts);
+    if n_texts == 0 || n_texts > max {
         let message = format!("input has {n_texts} texts; it must have 1 to {max}");
         return Err(ApiError::bad_field("input", message));
     }
+    let mut task = Task::new(&stats);
+    task.run();
+    let made = made(&model, texts, options).await;
+    if let Ok(made) = &made {
+        stats.read(n_texts, made.n_tokens);
+    }
+    task.end_with(&made);
+    made
+}
+
+async fn made(model: &Loaded, texts: Texts, options: EmbedOptions) -> Result<Made, ApiError> {
     match model {
         Loaded::Engine(engine) => hidden_states(engine, texts, options).await,
         Loaded::Embedder(embedder) => encoded(embedder.clone(), texts, options).await,
@@ -130,7 +141,12 @@ async fn hidden_states(
         return Err(of_embedder(error));
     }
     let shared = Arc::clone(engine);
-    let lists = elsewhere(move || Ok(encode(&shared, texts))).await?;
+    let mut lists = elsewhere(move || Ok(encode(&shared, texts))).await?;
+    if !options.strict {
+        lists
+            .iter_mut()
+            .for_each(|ids| ids.truncate(engine.context as usize));
+    }
     // All are looked at before the first is computed.
     let vocab_size = engine.model.config().vocab_size;
     for ids in &lists {

@@ -26,8 +26,11 @@ pub enum ServerError {
     #[error("the server cannot be started: {0}")]
     System(#[from] std::io::Error),
     /// Two models would have the same name.
-    #[error("two models are called `{0}`; rename one of the files")]
+    #[error("two models are called `{0}`; give one of them another name")]
     SameName(String),
+    /// The model that is asked by default is not served.
+    #[error("no model that is served is called `{0}`")]
+    DefaultModel(String),
     /// There is nothing to serve.
     #[error("there is no model to serve")]
     NoModel,

@@ -12,7 +12,7 @@ mod keys;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Instant;
 
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -54,6 +54,7 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
     let since = Instant::now();
     let method = request.method().clone();
     let path = request.uri().path().to_string();
+    let endpoint = request.extensions().get::<MatchedPath>().cloned();
     let id = new_id("req_");
     let span = tracing::info_span!("request", id, %method, path);
     let security = &app.options.security;
@@ -79,7 +80,9 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         headers.insert(header::VARY, HeaderValue::from_static("Origin"));
     }
-    let status = response.status().as_u16();
+    let status = response.status();
+    (app.http_requests).count(&method, endpoint.as_ref(), status);
+    let status = status.as_u16();
     let milliseconds = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
     // The time is that of the headers: a stream goes on after them.
     let refused = response.extensions().get::<ApiError>();

@@ -3,6 +3,8 @@
 //! Names that begin with `akunu_` are ours. Those that begin with `vllm:` are what routers in front of several servers
 //! look for.
 
+mod rows;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -15,10 +17,11 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 use schemars::SchemaGenerator;
 
+use self::rows::ROWS;
 use crate::app::App;
-use crate::engine::Stats;
 use crate::error::ApiError;
 use crate::reply::{Answer, Content, MediaType};
+use crate::stats::{HttpRequests, Kind, Stats};
 
 /// What `Content-Type` calls this format, and with which parameters.
 const FORMAT: &str = "application/openmetrics-text";
@@ -27,106 +30,19 @@ const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset
 /// Counters as text.
 pub(crate) struct Exposition(String);
 
-/// What is told of a model: its names, its help, and where it is. The names of counters get `_total`.
-type Row = (
-    &'static [&'static str],
-    &'static str,
-    fn(&Stats) -> &dyn EncodeMetric,
-);
-
-const ROWS: &[Row] = &[
-    (
-        &["akunu_requests_running", "vllm:num_requests_running"],
-        "Sequences that step now.",
-        |stats| &stats.running,
-    ),
-    (
-        &["akunu_requests_waiting", "vllm:num_requests_waiting"],
-        "Sequences that wait for a place.",
-        |stats| &stats.waiting,
-    ),
-    (
-        &["akunu_cache_use", "vllm:kv_cache_usage_perc"],
-        "Share of the tokens that all sequences could hold, 0 to 1.",
-        |stats| &stats.cache_use,
-    ),
-    (
-        &["akunu_pages_in_use"],
-        "Pages of keys and values that sequences have.",
-        |stats| &stats.pages,
-    ),
-    (
-        &["akunu_requests"],
-        "Answers that were asked for.",
-        |stats| &stats.requests,
-    ),
-    (
-        &["akunu_requests_given_up"],
-        "Answers whose clients went away.",
-        |stats| &stats.given_up,
-    ),
-    (
-        &["akunu_requests_failed"],
-        "Answers that failed.",
-        |stats| &stats.failures,
-    ),
-    (
-        &["akunu_prompt_tokens", "vllm:prompt_tokens"],
-        "Tokens of prompts.",
-        |stats| &stats.prompt_tokens,
-    ),
-    (
-        &["akunu_cached_tokens", "vllm:prefix_cache_hits"],
-        "Tokens of prompts that needed not be read again.",
-        |stats| &stats.cached_tokens,
-    ),
-    (
-        &["akunu_generated_tokens", "vllm:generation_tokens"],
-        "Tokens of answers.",
-        |stats| &stats.generated_tokens,
-    ),
-    (
-        &["akunu_guessed_tokens", "vllm:spec_decode_num_draft_tokens"],
-        "Tokens that were guessed ahead.",
-        |stats| &stats.guessed_tokens,
-    ),
-    (
-        &[
-            "akunu_right_guesses",
-            "vllm:spec_decode_num_accepted_tokens",
-        ],
-        "Guessed tokens that were right.",
-        |stats| &stats.right_guesses,
-    ),
-    (&["akunu_steps"], "Steps of the batch.", |stats| {
-        &stats.steps
-    }),
-    (
-        &[
-            "akunu_first_token_seconds",
-            "vllm:time_to_first_token_seconds",
-        ],
-        "From a request to its first token.",
-        |stats| &stats.first,
-    ),
-    (
-        &[
-            "akunu_token_gap_seconds",
-            "vllm:inter_token_latency_seconds",
-        ],
-        "From a token to the next of the same answer.",
-        |stats| &stats.gap,
-    ),
-];
-
-/// All counters of all models that are loaded.
+/// All counters: of HTTP requests, and of all models that have been loaded.
 pub(crate) async fn metrics(State(app): State<App>) -> Result<Exposition, ApiError> {
     let entries = app.models.all().iter();
-    let loaded = entries.filter_map(|entry| {
-        let engine = entry.loaded()?;
-        Some((entry.name.clone(), Arc::clone(&engine.stats)))
+    let models = entries.filter_map(|entry| {
+        let kind = *entry.stats.kind.get()?;
+        Some(Counted {
+            name: entry.name.clone(),
+            kind,
+            stats: Arc::clone(&entry.stats),
+        })
     });
-    let text = render(loaded.collect()).map_err(|error| ApiError::internal(&error))?;
+    let text = render(models.collect(), &app.http_requests);
+    let text = text.map_err(|error| ApiError::internal(&error))?;
     Ok(Exposition(text))
 }
 
@@ -142,30 +58,43 @@ impl Answer for Exposition {
     }
 }
 
-fn render(models: Vec<(String, Arc<Stats>)>) -> Result<String, fmt::Error> {
+fn render(models: Vec<Counted>, http: &HttpRequests) -> Result<String, fmt::Error> {
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(Loaded(models)));
+    registry.register(
+        "akunu_http_requests",
+        "HTTP requests by method, path and status",
+        http.0.clone(),
+    );
+    registry.register_collector(Box::new(AllCounted(models)));
     let mut out = String::new();
     text::encode(&mut out, &registry)?;
     Ok(out)
 }
 
-/// The models that are loaded now, with their counters.
+/// A model that has been loaded.
 #[derive(Debug)]
-struct Loaded(Vec<(String, Arc<Stats>)>);
+struct Counted {
+    name: String,
+    kind: Kind,
+    stats: Arc<Stats>,
+}
 
-impl Collector for Loaded {
+#[derive(Debug)]
+struct AllCounted(Vec<Counted>);
+
+impl Collector for AllCounted {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
-        for (names, help, metric) in ROWS {
-            for name in *names {
-                let Some((_, first)) = self.0.first() else {
-                    continue;
-                };
-                let kind = metric(first).metric_type();
-                let mut family = encoder.encode_descriptor(name, help, None, kind)?;
-                for (model, stats) in &self.0 {
-                    let labels = [("model_name", model.as_str())];
-                    metric(stats).encode(family.encode_family(&labels)?)?;
+        for row in ROWS {
+            let having = || self.0.iter().filter(|model| row.of.contains(&model.kind));
+            let Some(first) = having().next() else {
+                continue;
+            };
+            for name in row.names {
+                let kind = (row.metric)(&first.stats).metric_type();
+                let mut family = encoder.encode_descriptor(name, row.help, None, kind)?;
+                for model in having() {
+                    let labels = [("model_name", model.name.as_str())];
+                    (row.metric)(&model.stats).encode(family.encode_family(&labels)?)?;
                 }
             }
         }
@@ -208,27 +137,32 @@ mod tests {
     /// another bucket.
     #[test]
     fn every_line_has_a_name_labels_and_a_number() {
-        let stats = Arc::new(Stats::new(8, 4096));
+        let stats = Arc::new(Stats::default());
         stats.first_token(Duration::from_millis(20));
         stats.first_token(Duration::from_secs(100));
-        let other = Arc::new(Stats::new(1, 1));
-        let text = render(vec![
-            ("a \"quoted\" name".into(), stats),
-            ("b".into(), other),
-        ]);
-        let text = text.expect("metrics");
+        let counted = |name: &str, kind, stats| Counted {
+            name: name.into(),
+            kind,
+            stats,
+        };
+        let models = vec![
+            counted("a \"quoted\" name", Kind::Answers, stats),
+            counted("b", Kind::Answers, Arc::default()),
+            counted("c", Kind::Recordings, Arc::default()),
+        ];
+        let text = render(models, &HttpRequests::default()).expect("metrics");
         let values = text.lines().filter(|line| !line.starts_with('#'));
         let values = values.filter(|line| !line.starts_with("process_"));
         for value in values {
             let (name, number) = value.rsplit_once(' ').expect("a number");
             assert!(number.parse::<f64>().is_ok(), "{value}");
-            let is_labelled = ["a \\\"quoted\\\" name", "b"]
+            let is_labelled = ["a \\\"quoted\\\" name", "b", "c"]
                 .iter()
                 .any(|model| name.contains(&format!("model_name=\"{model}\"")));
             assert!(is_labelled, "{value}");
         }
-        for (names, ..) in ROWS {
-            for name in *names {
+        for row in ROWS {
+            for name in row.names {
                 let head = format!("# TYPE {name} ");
                 assert_eq!(text.matches(&head).count(), 1, "{name}");
             }
@@ -244,6 +178,8 @@ mod tests {
             [0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2]
         );
         assert!(text.contains("akunu_generated_tokens_total{model_name=\"b\"} 0\n"));
+        assert!(text.contains("akunu_heard_seconds_total{model_name=\"c\"} 0"));
+        assert!(!text.contains("akunu_generated_tokens_total{model_name=\"c\"}"));
         assert!(text.ends_with("# EOF\n"));
     }
 }

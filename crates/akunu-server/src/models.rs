@@ -1,112 +1,15 @@
 //! The models of a server: known by name, loaded when somebody asks for one, unloaded when nobody does.
 
-use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use akunu::{Device, Embedder, Encoder, Model, ModelOptions, Reranker, Transcriber};
-
 use crate::engine::Engine;
-use crate::error::{ApiError, OpenError, ServerError};
+use crate::error::{ApiError, ServerError};
+use crate::loaded::Loaded;
 use crate::options::ServerOptions;
+use crate::source::{Served, Source};
 use crate::speech::Speech;
-
-/// Where a model comes from.
-pub struct Source {
-    /// What clients call it.
-    pub name: String,
-    /// Opens it. It is called whenever the model is asked for and not loaded.
-    pub open: Box<dyn Fn() -> Result<Served, OpenError> + Send + Sync>,
-    /// Whether it stays loaded, once somebody has asked for it.
-    pub pinned: bool,
-}
-
-impl Source {
-    /// A model that is unloaded when nobody uses it.
-    pub fn new(
-        name: impl Into<String>,
-        open: impl Fn() -> Result<Served, OpenError> + Send + Sync + 'static,
-    ) -> Source {
-        Source {
-            name: name.into(),
-            open: Box::new(open),
-            pinned: false,
-        }
-    }
-}
-
-/// A model, by what it can be asked for.
-#[non_exhaustive]
-pub enum Served {
-    /// Answers, and vectors of texts.
-    Model(Model),
-    /// Vectors of texts.
-    Embedder(Embedder),
-    /// How well documents answer a question.
-    Reranker(Reranker),
-    /// What is said in recordings.
-    Transcriber(Box<Transcriber>),
-}
-
-impl Served {
-    /// Opens a model as what it is.
-    pub fn open(
-        path: &Path,
-        device: Device,
-        options: ModelOptions,
-    ) -> Result<Served, akunu::Error> {
-        if akunu::is_speech(path) {
-            let transcriber = Transcriber::open_on(path, device)?;
-            return Ok(Served::Transcriber(Box::new(transcriber)));
-        }
-        if !akunu::is_encoder(path)? {
-            let model = Model::open_with(path, device, options)?;
-            if let Some(conversion) = model.conversion() {
-                tracing::info!("{conversion}");
-            }
-            return Ok(model.into());
-        }
-        let encoder = Encoder::load(path, device.open()?)?;
-        Ok(match encoder.config().n_labels() {
-            0 => Served::Embedder(encoder.into()),
-            _ => Served::Reranker(encoder.try_into()?),
-        })
-    }
-}
-
-impl From<Model> for Served {
-    fn from(model: Model) -> Served {
-        Served::Model(model)
-    }
-}
-
-/// A model that is loaded.
-#[derive(Clone)]
-pub(crate) enum Loaded {
-    Engine(Arc<Engine>),
-    Embedder(Embedder),
-    Reranker(Reranker),
-    Speech(Speech),
-}
-
-impl Loaded {
-    /// Whether it can still be asked.
-    fn is_alive(&self) -> bool {
-        match self {
-            Loaded::Engine(engine) => engine.is_alive(),
-            Loaded::Embedder(_) | Loaded::Reranker(_) | Loaded::Speech(_) => true,
-        }
-    }
-
-    /// Whether it has nothing to do.
-    fn is_idle(&self) -> bool {
-        match self {
-            Loaded::Engine(engine) => engine.is_idle(),
-            Loaded::Speech(speech) => speech.is_idle(),
-            Loaded::Embedder(_) | Loaded::Reranker(_) => true,
-        }
-    }
-}
+use crate::stats::Stats;
 
 /// How long a model that was unloaded needs to give its memory back.
 const SETTLING: Duration = Duration::from_millis(200);
@@ -118,11 +21,14 @@ pub(crate) struct Entry {
     /// Held while it is loaded, so that it is loaded once.
     loaded: tokio::sync::Mutex<Option<Loaded>>,
     last_used: std::sync::Mutex<Instant>,
+    pub stats: Arc<Stats>,
 }
 
 /// All models of a server.
 pub(crate) struct Models {
     entries: Vec<Arc<Entry>>,
+    /// The one that is asked where none of these is named.
+    default: Option<usize>,
     options: ServerOptions,
     /// Seconds since 1970, for lists.
     pub created: u64,
@@ -136,19 +42,30 @@ impl Models {
         }
         let mut entries: Vec<Arc<Entry>> = Vec::new();
         for source in sources {
-            if entries.iter().any(|entry| entry.name == source.name) {
-                return Err(ServerError::SameName(source.name));
+            let known = |name: &&String| entries.iter().any(|entry| entry.is_called(name));
+            let same = source.aliases.iter().chain([&source.name]).find(known);
+            if let Some(name) = same {
+                return Err(ServerError::SameName(name.clone()));
             }
             entries.push(Arc::new(Entry {
                 name: source.name.clone(),
                 source,
                 loaded: tokio::sync::Mutex::new(None),
                 last_used: std::sync::Mutex::new(Instant::now()),
+                stats: Arc::new(Stats::default()),
             }));
         }
+        let default = match &options.default_model {
+            None => None,
+            Some(name) => {
+                let found = entries.iter().position(|entry| entry.is_called(name));
+                Some(found.ok_or_else(|| ServerError::DefaultModel(name.clone()))?)
+            }
+        };
         let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         Ok(Models {
             entries,
+            default,
             options: options.clone(),
             created: since_1970.map_or(0, |time| time.as_secs()),
         })
@@ -158,21 +75,41 @@ impl Models {
         &self.entries
     }
 
-    /// The model of this name; without a name, the first. Ollama's clients write `name:latest`.
+    /// The model of this name; without a name, the default or the first, and with one that no model has, the default if there is one.
     pub fn find(&self, name: Option<&str>) -> Result<&Arc<Entry>, ApiError> {
         let name = name.unwrap_or_default();
+        let default = || self.default.and_then(|at| self.entries.get(at));
+        match self.named(name).or_else(default) {
+            Some(entry) => Ok(entry),
+            None if name.is_empty() => self.entries.first().ok_or_else(|| self.unknown(name)),
+            None => Err(self.unknown(name)),
+        }
+    }
+
+    /// The model that has this name. Ollama's clients write `name:latest`.
+    pub fn named(&self, name: &str) -> Option<&Arc<Entry>> {
         let plain = name.strip_suffix(":latest").unwrap_or(name);
-        let is_it = |entry: &&Arc<Entry>| name.is_empty() || entry.name == plain;
-        self.entries.iter().find(is_it).ok_or_else(|| {
-            let known: Vec<&str> = self.entries.iter().map(|entry| &*entry.name).collect();
-            let known = known.join(", ");
-            ApiError {
-                param: Some("model".into()),
-                code: Some("model_not_found"),
-                ..ApiError::not_found(format!(
-                    "there is no model `{name}` here; there are: {known}"
-                ))
-            }
+        self.entries.iter().find(|entry| entry.is_called(plain))
+    }
+
+    /// There is no model of this name.
+    pub fn unknown(&self, name: &str) -> ApiError {
+        let known: Vec<&str> = self.names().map(|(name, _)| name).collect();
+        let known = known.join(", ");
+        ApiError {
+            param: Some("model".into()),
+            code: Some("model_not_found"),
+            ..ApiError::not_found(format!(
+                "there is no model `{name}` here; there are: {known}"
+            ))
+        }
+    }
+
+    /// All names of all models.
+    pub fn names(&self) -> impl Iterator<Item = (&str, &Arc<Entry>)> {
+        self.entries.iter().flat_map(|entry| {
+            let names = [&entry.name].into_iter().chain(&entry.source.aliases);
+            names.map(move |name| (name.as_str(), entry))
         })
     }
 
@@ -237,9 +174,9 @@ impl Models {
         true
     }
 
-    /// Loads the first model, so that a problem with it is reported before the first request.
+    /// Loads the default or the first model, so that a problem with it is reported before the first request.
     pub fn load_first(&self) -> Result<(), ServerError> {
-        let Some(first) = self.entries.first() else {
+        let Some(first) = self.entries.get(self.default.unwrap_or(0)) else {
             return Err(ServerError::NoModel);
         };
         let opened = first.open(&self.options)?;
@@ -268,13 +205,28 @@ impl Models {
 }
 
 impl Entry {
+    fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.source.aliases.iter().any(|alias| alias == name)
+    }
+
     fn open(&self, options: &ServerOptions) -> Result<Loaded, ServerError> {
-        Ok(match (self.source.open)().map_err(ServerError::Open)? {
-            Served::Model(model) => Loaded::Engine(Arc::new(Engine::start(model, options)?)),
+        let served = (self.source.open)().map_err(ServerError::Open)?;
+        self.stats.kind.get_or_init(|| served.kind());
+        Ok(match served {
+            Served::Model(model) => {
+                let engine = Engine::start(
+                    model,
+                    options,
+                    &self.source.settings,
+                    Arc::clone(&self.stats),
+                )?;
+                Loaded::Engine(Arc::new(engine))
+            }
             Served::Embedder(embedder) => Loaded::Embedder(embedder),
             Served::Reranker(reranker) => Loaded::Reranker(reranker),
             Served::Transcriber(transcriber) => {
-                Loaded::Speech(Speech::new(*transcriber, options.transcribe_batch)?)
+                let stats = Arc::clone(&self.stats);
+                Loaded::Speech(Speech::new(*transcriber, options.transcribe_batch, stats)?)
             }
         })
     }
@@ -298,11 +250,27 @@ impl Entry {
         loaded.is_ok_and(|loaded| loaded.as_ref().is_some_and(Loaded::is_idle))
     }
 
+    /// Unloads it, unless it is pinned, as soon as it has answered what it was asked.
+    pub fn forget(&self) {
+        // Somebody who holds it is about to use it.
+        if let Ok(mut loaded) = self.loaded.try_lock()
+            && !self.is_pinned()
+        {
+            *loaded = None;
+            tracing::info!(model = self.name, "unloaded, as a request wants it");
+        }
+    }
+
+    pub fn is_pinned(&self) -> bool {
+        self.source.pinned
+    }
+
     fn touch(&self) {
         *self.last_used() = Instant::now();
     }
 
-    fn unused_for(&self) -> Duration {
+    /// How long ago it was asked for.
+    pub fn unused_for(&self) -> Duration {
         self.last_used().elapsed()
     }
 

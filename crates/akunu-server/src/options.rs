@@ -18,6 +18,8 @@ pub struct ServerOptions {
     pub queue: usize,
     /// Tokens of a sequence; `None` for what the model was trained for, at most 4096.
     pub context: Option<u32>,
+    /// The model that answers requests which name none, or one that is not served; `None` for the first, and 404.
+    pub default_model: Option<String>,
     /// Whether tokens are guessed from the text of a request and of those before it. Answers do not depend on it, but their
     /// speed does, by which a client that measures times can learn of others' texts.
     pub lookup: Lookup,
@@ -29,6 +31,8 @@ pub struct ServerOptions {
     /// Whether memory is short. Then models that have nothing to do are unloaded before their time; by default when less
     /// than a tenth of this machine's memory is available.
     pub memory_is_short: fn() -> bool,
+    /// Whether texts to embed that are too long are cut, where a request does not say it; otherwise they are an error.
+    pub truncate: bool,
     /// Whether prompts and answers are logged, for people who want to see what a program asks for.
     pub log_texts: bool,
     /// Who may ask.
@@ -86,10 +90,14 @@ pub struct Limits {
     pub answering: Duration,
     /// Connections at once. The oldest one that has not asked, or not to the end, makes room for one more.
     pub connections: usize,
+    /// Bytes of the conversations that responses can go on with; those that were not used for longest are forgotten.
+    pub kept_bytes: usize,
     /// Tools of a request.
     pub tools: usize,
-    /// Texts of a request for embeddings, and stop texts.
+    /// Texts of a request for embeddings or a ranking.
     pub texts: usize,
+    /// Texts and tokens that end an answer.
+    pub stops: usize,
     /// Makes room for further options.
     #[doc(hidden)]
     pub _more: (),
@@ -105,8 +113,10 @@ impl Default for Limits {
             reading: Duration::from_secs(30),
             answering: Duration::from_secs(3600),
             connections: 4096,
+            kept_bytes: 64 << 20,
             tools: 128,
-            texts: 256,
+            texts: 2048,
+            stops: 256,
             _more: (),
         }
     }
@@ -119,10 +129,12 @@ impl Default for ServerOptions {
             sequences: 8,
             queue: 64,
             context: None,
+            default_model: None,
             lookup: Lookup::default(),
             transcribe_batch: TranscribeOptions::default().batch,
             keep: None,
             memory_is_short: crate::memory::is_short,
+            truncate: false,
             log_texts: false,
             security: Security::default(),
             limits: Limits::default(),

@@ -1,5 +1,6 @@
 //! What all dialects ask for: a prompt, and how its answers are made.
 
+mod fill;
 mod format;
 mod further;
 mod messages;
@@ -9,7 +10,7 @@ mod unique;
 
 use std::sync::Arc;
 
-use akunu::{EncodeOptions, GenerateOptions, Grammar, Model, RenderOptions, Speculation};
+use akunu::{EncodeOptions, GenerateOptions, Grammar, Model, RenderOptions};
 use serde_json::{Map, Value, json};
 
 use crate::answers::Answers;
@@ -21,6 +22,7 @@ use crate::error::ApiError;
 use crate::reader::Reader;
 use crate::transcript::Transcript;
 
+pub(crate) use self::fill::Gap;
 pub(crate) use self::format::{Form, Format};
 pub(crate) use self::further::FurtherSampling;
 use self::messages::tell_tools;
@@ -99,7 +101,8 @@ impl Conversation {
         elsewhere(move || self.encode(&engine)).await
     }
 
-    fn encode(&self, engine: &Engine) -> Result<Prompt, ApiError> {
+    fn encode(mut self, engine: &Engine) -> Result<Prompt, ApiError> {
+        self.tell_system(engine.system.as_deref());
         let model = &engine.model;
         let (messages, begun) = self.split()?;
         let mut options = RenderOptions {
@@ -146,6 +149,16 @@ impl Conversation {
             is_read: true,
             ids,
         })
+    }
+
+    /// Begins with what the model is always told, unless the conversation says it itself.
+    fn tell_system(&mut self, system: Option<&str>) {
+        let begins = |role| self.messages.first().is_some_and(|it| it.role == role);
+        let has_own = self.messages.is_empty() || begins("system") || begins("developer");
+        if let Some(system) = system.filter(|_| !has_own) {
+            self.messages
+                .insert(0, akunu::Message::new("system", system));
+        }
     }
 
     /// The grammar of calls, as the model's template writes them, or as it was told where it has none that knows of tools. Where
@@ -225,10 +238,53 @@ fn open_thought(engine: &Engine, ids: &[u32]) -> Option<&'static str> {
 
 /// Asks an engine.
 pub(crate) fn ask(engine: &Arc<Engine>, prompt: Prompt, wish: Wish) -> Result<Answers, ApiError> {
-    let sampling = wish.draw.sampling(engine.model.suggested_sampling())?;
+    ask_all(engine, vec![prompt], wish)
+}
+
+/// Asks an engine for answers to several prompts, which are the same but for their tokens.
+pub(crate) fn ask_all(
+    engine: &Arc<Engine>,
+    prompts: Vec<Prompt>,
+    wish: Wish,
+) -> Result<Answers, ApiError> {
+    let n_prompt = prompts.iter().map(|prompt| prompt.ids.len()).sum();
+    let n_answers = prompts.len() * wish.n;
+    let (ids, mut rest): (Vec<Vec<u32>>, Vec<Prompt>) = (prompts.into_iter())
+        .map(|mut prompt| (std::mem::take(&mut prompt.ids), prompt))
+        .unzip();
+    let Some(prompt) = rest.pop() else {
+        return Err(ApiError::bad_field("prompt", "there is no prompt"));
+    };
+    let reader = || Reader::new(Arc::clone(&prompt.tools), prompt.max_calls, prompt.thought);
+    let readers = (0..n_answers).map(|_| prompt.is_read.then(reader));
+    let readers = readers.collect();
+    let transcript = engine.log_texts.then(|| {
+        let texts: Vec<String> = ids.iter().map(|ids| engine.text_of(ids)).collect();
+        Transcript::begin(&texts.join("\n"), n_answers)
+    });
+    let choices = choices(engine, &prompt, &wish)?;
+    let events = engine.ask(Work {
+        prompts: ids,
+        choices,
+    })?;
+    let mut answers = Answers::new(Arc::clone(engine), Some(events), readers, n_prompt);
+    answers.n_choices = wish.n;
+    answers.transcript = transcript;
+    answers.stop_ids = wish.stop_ids;
+    answers.unique = prompt.unique;
+    Ok(answers)
+}
+
+/// How each answer to a prompt is made.
+fn choices(
+    engine: &Engine,
+    prompt: &Prompt,
+    wish: &Wish,
+) -> Result<Vec<GenerateOptions>, ApiError> {
+    let sampling = wish.draw.sampling(&engine.sampling)?;
     engine.check_ids("logit_bias", wish.logit_bias.iter().map(|(id, _)| *id))?;
     engine.check_ids("stop_token_ids", wish.stop_ids.iter().copied())?;
-    let stop = [wish.stop, prompt.stop].concat();
+    let stop = [&wish.stop[..], &prompt.stop].concat();
     let choice = |n: usize| {
         let mut sampling = sampling;
         sampling.seed = sampling.seed.wrapping_add(n as u64);
@@ -242,27 +298,9 @@ pub(crate) fn ask(engine: &Arc<Engine>, prompt: Prompt, wish: Wish) -> Result<An
             grammar: prompt.grammar.clone(),
             logit_bias: wish.logit_bias.clone(),
             logprobs: wish.logprobs,
-            speculation: Speculation {
-                lookup: engine.lookup,
-                ..Speculation::default()
-            },
+            speculation: engine.speculation.clone(),
             ..GenerateOptions::default()
         }
     };
-    let reader = || Reader::new(Arc::clone(&prompt.tools), prompt.max_calls, prompt.thought);
-    let readers = (0..wish.n).map(|_| prompt.is_read.then(reader));
-    let readers = readers.collect();
-    let n_prompt = prompt.ids.len();
-    let transcript = engine
-        .log_texts
-        .then(|| Transcript::begin(&engine.text_of(&prompt.ids), wish.n));
-    let events = engine.ask(Work {
-        prompt: prompt.ids,
-        choices: (0..wish.n).map(choice).collect(),
-    })?;
-    let mut answers = Answers::new(Arc::clone(engine), events, readers, n_prompt);
-    answers.transcript = transcript;
-    answers.stop_ids = wish.stop_ids;
-    answers.unique = prompt.unique;
-    Ok(answers)
+    Ok((0..wish.n).map(choice).collect())
 }

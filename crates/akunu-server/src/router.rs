@@ -80,6 +80,16 @@ fn other_dialects() -> Vec<Endpoint> {
             ollama::generate,
         ),
         Endpoint::post("/api/embed", "Texts as vectors (Ollama)", ollama::embed),
+        Endpoint::post(
+            "/api/embeddings",
+            "A text as a vector (Ollama, older)",
+            ollama::embeddings,
+        ),
+        Endpoint::get(
+            "/api/ps",
+            "The models that are loaded (Ollama)",
+            ollama::running,
+        ),
         Endpoint::get("/api/tags", "The models (Ollama)", ollama::tags),
         Endpoint::post("/api/show", "What a model is (Ollama)", ollama::show),
         Endpoint::get(
@@ -97,6 +107,20 @@ fn own_endpoints() -> Vec<Endpoint> {
             "Documents by how well they answer a question",
             native::rerank,
         ),
+        Endpoint::post("/v2/rerank", "The same (Cohere)", native::rerank),
+        Endpoint::post("/rerank", "The same (Jina, llama.cpp)", native::rerank),
+        Endpoint::post(
+            "/completion",
+            "Continue a text (llama.cpp)",
+            native::completion,
+        ),
+        Endpoint::post(
+            "/infill",
+            "Fill a gap in a text (llama.cpp)",
+            native::infill,
+        ),
+        Endpoint::get("/props", "What this server is (llama.cpp)", native::props),
+        Endpoint::get("/slots", "What it works on (llama.cpp)", native::slots),
         Endpoint::post("/tokenize", "Text to tokens", native::tokenize),
         Endpoint::post("/detokenize", "Tokens to text", native::detokenize),
         Endpoint::post(
@@ -139,8 +163,7 @@ pub(crate) fn service(app: App) -> Router {
 /// `/openapi.json`
 async fn document(State(app): State<App>) -> Result<Described, ApiError> {
     let document = app.document.get_or_init(|| {
-        let models = app.models.all().iter().map(|entry| entry.name.as_str());
-        let models: Vec<&str> = models.collect();
+        let models: Vec<&str> = app.models.names().map(|(name, _)| name).collect();
         let errors = |path: &str, schemas: &mut SchemaGenerator| Dialect::of(path).errors(schemas);
         let document = describe(&endpoints(), &models, errors);
         // Strings, numbers and lists of them can always be written.

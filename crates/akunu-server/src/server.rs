@@ -11,9 +11,10 @@ use crate::connection::{self, Phase};
 use crate::error::ServerError;
 use crate::guard;
 use crate::guests::Guests;
-use crate::models::{Models, Source};
+use crate::models::Models;
 use crate::options::ServerOptions;
 use crate::router;
+use crate::source::Source;
 
 /// A server that is bound to its address, and not yet running.
 pub struct Server {

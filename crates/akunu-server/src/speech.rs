@@ -10,6 +10,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Mutex, OwnedSemaphorePermit};
 
 use crate::error::ApiError;
+use crate::stats::{Stats, Task};
 
 /// A speech model, shared by all that ask it.
 #[derive(Clone)]
@@ -17,6 +18,7 @@ pub(crate) struct Speech {
     transcriber: Arc<Mutex<Transcriber>>,
     /// Windows of a recording that are decoded together.
     batch: usize,
+    stats: Arc<Stats>,
 }
 
 /// A file that somebody sent.
@@ -44,12 +46,20 @@ pub(crate) type Hearing = UnboundedReceiver<Result<Said, ApiError>>;
 
 impl Speech {
     /// Refuses a batch that no recording could be decoded with.
-    pub fn new(transcriber: Transcriber, batch: usize) -> Result<Speech, akunu::Error> {
+    pub fn new(
+        transcriber: Transcriber,
+        batch: usize,
+        stats: Arc<Stats>,
+    ) -> Result<Speech, akunu::Error> {
         if !(1..=TranscribeOptions::MAX_BATCH).contains(&batch) {
             return Err(akunu::Error::WindowBatch { found: batch });
         }
         let transcriber = Arc::new(Mutex::new(transcriber));
-        Ok(Speech { transcriber, batch })
+        Ok(Speech {
+            transcriber,
+            batch,
+            stats,
+        })
     }
 
     /// Whether it listens to nothing.
@@ -61,6 +71,8 @@ impl Speech {
     pub fn hear(&self, recording: Recording, options: TranscribeOptions) -> Hearing {
         let (events, hearing) = unbounded_channel();
         let shared = Arc::clone(&self.transcriber);
+        let stats = Arc::clone(&self.stats);
+        let mut task = Task::new(&stats);
         let options = TranscribeOptions {
             batch: self.batch,
             ..options
@@ -72,9 +84,20 @@ impl Speech {
             };
             let work = move || {
                 let Recording { name, bytes, place } = recording;
-                if let Err(error) = listen(&mut transcriber, &name, bytes, &options, &events) {
-                    // Whoever has gone does not want to know.
-                    let _ = events.send(Err(error));
+                task.run();
+                match listen(&mut transcriber, &name, bytes, &options, &events) {
+                    Ok(Some((language, seconds))) => {
+                        stats.heard.inc_by(seconds);
+                        task.end();
+                        // Whoever has gone does not want to know.
+                        let _ = events.send(Ok(Said::Ended { language, seconds }));
+                    }
+                    Ok(None) => {}
+                    Err(error) => {
+                        task.fail();
+                        // As above.
+                        let _ = events.send(Err(error));
+                    }
                 }
                 drop(place);
             };
@@ -85,28 +108,24 @@ impl Speech {
     }
 }
 
+/// Tells each segment as it is found, and returns the language and the seconds; `None` when nobody listens any more.
 fn listen(
     transcriber: &mut Transcriber,
     name: &str,
     bytes: Vec<u8>,
     options: &TranscribeOptions,
     events: &UnboundedSender<Result<Said, ApiError>>,
-) -> Result<(), ApiError> {
+) -> Result<Option<(String, f64)>, ApiError> {
     let begun = transcriber.transcribe_bytes(name, bytes, options);
     let mut hearing = begun.map_err(of_recording)?;
     for segment in hearing.by_ref() {
         let said = Said::Segment(segment.map_err(of_recording)?);
         if events.send(Ok(said)).is_err() {
-            return Ok(());
+            return Ok(None);
         }
     }
-    let ended = Said::Ended {
-        language: hearing.language().unwrap_or_default().to_string(),
-        seconds: hearing.position(),
-    };
-    // As above.
-    let _ = events.send(Ok(ended));
-    Ok(())
+    let language = hearing.language().unwrap_or_default().to_string();
+    Ok(Some((language, hearing.position())))
 }
 
 /// Problems with a recording or an option are reported to the client.

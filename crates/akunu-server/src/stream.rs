@@ -56,6 +56,8 @@ pub(crate) trait Writer: Send + Unpin + 'static {
 pub(crate) enum Framing {
     /// `text/event-stream`, which ends with `[DONE]`.
     Data,
+    /// The same without an end of its own.
+    Bare,
     /// `text/event-stream`, in which the `type` of an event is also its name.
     Named,
     /// One JSON object a line.
@@ -65,7 +67,7 @@ pub(crate) enum Framing {
 impl Framing {
     fn media_type(self) -> &'static str {
         match self {
-            Framing::Data | Framing::Named => EVENTS,
+            Framing::Data | Framing::Bare | Framing::Named => EVENTS,
             Framing::Lines => "application/x-ndjson",
         }
     }
@@ -74,7 +76,7 @@ impl Framing {
         // Strings, numbers and lists of them can always be written.
         let json = serde_json::to_string(event).unwrap_or_default();
         match self {
-            Framing::Data => format!("data: {json}\n\n"),
+            Framing::Data | Framing::Bare => format!("data: {json}\n\n"),
             Framing::Named => format!("event: {}\ndata: {json}\n\n", type_of(&json)),
             Framing::Lines => json + "\n",
         }
@@ -84,14 +86,14 @@ impl Framing {
     fn end(self) -> &'static str {
         match self {
             Framing::Data => "data: [DONE]\n\n",
-            Framing::Named | Framing::Lines => "",
+            Framing::Bare | Framing::Named | Framing::Lines => "",
         }
     }
 
     /// What means nothing: a comment, or an empty line.
     fn ping(self) -> &'static str {
         match self {
-            Framing::Data | Framing::Named => ": ping\n\n",
+            Framing::Data | Framing::Bare | Framing::Named => ": ping\n\n",
             Framing::Lines => "\n",
         }
     }

@@ -87,6 +87,18 @@ impl Simulator {
         })
     }
 
+    /// The same with these kernels alone: the other formats of their files are not compiled.
+    #[must_use]
+    pub fn only(mut self, kernels: &[&str]) -> Simulator {
+        self.files.retain_mut(|file| {
+            let theirs = &mut file.unit.kernels;
+            theirs.retain(|kernel| kernels.contains(&kernel.name.as_str()));
+            file.source.text = without_others(&file.source.text, kernels);
+            !file.unit.kernels.is_empty()
+        });
+        self
+    }
+
     /// The signatures of all kernels.
     pub fn kernels(&self) -> impl Iterator<Item = &Kernel> {
         self.files.iter().flat_map(|file| &file.unit.kernels)
@@ -154,6 +166,20 @@ fn read_file(folder: &Path, file: &str) -> Result<SourceFile, SimError> {
         unit,
         library: Mutex::new(None),
     })
+}
+
+/// The source without the instantiations of other kernels; every line keeps its number.
+fn without_others(text: &str, kernels: &[&str]) -> String {
+    let is_other = |line: &str| {
+        let name = line.strip_prefix("template [[host_name(\"");
+        let name = name.and_then(|rest| rest.split_once('"'));
+        name.is_some_and(|(name, _)| !kernels.contains(&name))
+    };
+    let lines = text.lines();
+    lines
+        .map(|line| if is_other(line) { "" } else { line })
+        .flat_map(|line| [line, "\n"])
+        .collect()
 }
 
 /// Bytes of threadgroup memory that the kernels of a file may use: Metal's, but for those that it never sees.

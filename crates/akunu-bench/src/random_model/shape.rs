@@ -24,6 +24,9 @@ pub enum Shape {
     /// Llama-3.2-1B
     #[value(name = "1B")]
     Llama3_2_1b,
+    /// Qwen2.5-Coder-1.5B, without the biases that a llama has not
+    #[value(name = "1.5B")]
+    Qwen2_5_1_5b,
     /// Llama-3-8B
     #[value(name = "8B")]
     Llama3_8b,
@@ -105,6 +108,22 @@ const LLAMA3_2_1B: ModelDims = ModelDims {
     rope_base: 500_000.0,
 };
 
+const QWEN2_5_1_5B: ModelDims = ModelDims {
+    name: "Qwen2.5-Coder-1.5B",
+    arch: Arch::Llama,
+    experts: None,
+    dim: 1536,
+    n_layers: 28,
+    ffn: 8960,
+    n_heads: 12,
+    n_kv_heads: 2,
+    head_dim: 128,
+    n_vocab: 151_936,
+    tied: true,
+    context: 32_768,
+    rope_base: 1_000_000.0,
+};
+
 const LLAMA3_8B: ModelDims = ModelDims {
     name: "Llama-3-8B",
     arch: Arch::Llama,
@@ -167,6 +186,7 @@ impl Shape {
             Shape::Qwen1_5_0_5b => &QWEN1_5_0_5B,
             Shape::Qwen3_0_6b => &QWEN3_0_6B,
             Shape::Llama3_2_1b => &LLAMA3_2_1B,
+            Shape::Qwen2_5_1_5b => &QWEN2_5_1_5B,
             Shape::Llama3_8b => &LLAMA3_8B,
             Shape::Mixture => &MIXTURE,
             Shape::Olmoe7b => &OLMOE_7B,

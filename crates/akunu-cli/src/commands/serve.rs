@@ -1,27 +1,25 @@
 //! `serve`: models over HTTP.
 
+mod config;
 mod log;
+mod served;
 
+use self::served::ServedArgs;
 use super::Run;
-use crate::device::DeviceArgs;
 use crate::failure::Failure;
 use crate::guided::LookupName;
 use crate::input::{self, read_text};
 use crate::interrupt::Interrupt;
-use crate::kept::KeptArgs;
-use crate::kv::KvArgs;
 use crate::models;
 use crate::open_files;
 use crate::terminal::{note, warn};
-use akunu::{EngineError, MAX_SEQUENCES, TranscribeOptions};
-use akunu_arch::{ArchError, Speech};
-use akunu_gguf::SpeechFolder;
-use akunu_server::{Handle, Limits, Security, Served, Server, ServerOptions, Source};
+use akunu::{MAX_SEQUENCES, TranscribeOptions};
+use akunu_server::{Handle, Limits, Security, Server, ServerOptions};
 use clap::Parser;
 use log::LogFormat;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Serve models over HTTP: the protocols of OpenAI, Anthropic and Ollama, and a chat page
@@ -31,10 +29,8 @@ use std::time::Duration;
 #[derive(Parser)]
 #[command(name = "serve")]
 pub struct Serve {
-    /// A GGUF file, a folder with config.json and safetensors, a name from `pull --list`, or
-    /// hf:owner/repository/file.gguf; may be given several times
-    #[arg(short, long = "model", value_name = "MODEL", default_value = models::DEFAULT)]
-    models: Vec<String>,
+    #[command(flatten)]
+    served: ServedArgs,
     /// The address to listen on, or a name that has one; 0.0.0.0 allows requests from other machines
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_parser = host)]
     host: Host,
@@ -68,24 +64,15 @@ pub struct Serve {
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u64).range(1..=TranscribeOptions::MAX_BATCH as u64))]
     transcribe_batch: u64,
+    /// Cut texts to embed that are longer than the model reads, unless a request says otherwise; they are refused by default
+    #[arg(long)]
+    truncate: bool,
     /// Unload a model that was not used for this long: 30s, 10m, 2h, or forever
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = keep)]
     keep: Keep,
-    /// Keep the model of this name once it is loaded, whatever --keep says; may be given several times
-    #[arg(long, value_name = "NAME")]
-    pin: Vec<String>,
-    #[command(flatten)]
-    device: DeviceArgs,
-    #[command(flatten)]
-    kv: KvArgs,
-    #[command(flatten)]
-    kept: KeptArgs,
     /// Guess tokens from what followed the same tokens before, in any request, and check several at once
     #[arg(long, value_enum, default_value = "auto")]
     lookup: LookupName,
-    /// Threads of the CPU device, at most one for each core [default: one for each core]
-    #[arg(short, long, value_name = "N")]
-    threads: Option<usize>,
     /// One line on stderr for each request
     #[arg(long, value_enum, value_name = "FORMAT")]
     log: Option<LogFormat>,
@@ -147,15 +134,19 @@ impl Run for Serve {
         log::start(self.log);
         let options = self.options()?;
         let is_open = !self.host.address.is_loopback() && options.security.keys.is_empty();
-        let sources = self.sources()?;
-        let names = names(&sources);
-        let server = Server::bind(options, sources)?;
+        let served = self.served.read()?;
+        let (names, is_small) = (served.names(), served.is_small);
+        let options = ServerOptions {
+            default_model: served.default_model,
+            ..options
+        };
+        let server = Server::bind(options, served.sources)?;
         if is_open {
             warn("everybody who reaches this address may ask; --api-key asks for a key");
         }
         writeln!(out, "serving {} on http://{}", names, server.address()?)?;
         out.flush()?;
-        if self.models == [models::DEFAULT] {
+        if is_small {
             note(models::LARGER_SERVED);
         }
         let interrupt = Interrupt::listen();
@@ -184,6 +175,7 @@ impl Serve {
             context: self.ctx,
             lookup: self.lookup.into(),
             transcribe_batch: self.transcribe_batch as usize,
+            truncate: self.truncate,
             keep: self.keep.0,
             log_texts: self.log_texts,
             security: Security {
@@ -202,58 +194,6 @@ impl Serve {
             ..ServerOptions::default()
         })
     }
-
-    /// The models by name. What is not here yet is fetched now, not when a client waits for it, and what cannot be read is
-    /// told now.
-    fn sources(&self) -> Result<Vec<Source>, Failure> {
-        let source = |model: &String| {
-            let path = models::resolve(model)?;
-            check(&path)?;
-            let name = name_of(model, &path);
-            let (device, kv, threads) = (self.device.clone(), self.kv.options(), self.threads);
-            let kept = self.kept.clone();
-            let open = move || {
-                let device = akunu::Device::Custom(device.open(threads)?);
-                let served = Served::open(&path, device, kv)?;
-                if let Served::Model(model) = &served {
-                    kept.keep(model);
-                }
-                Ok(served)
-            };
-            Ok(Source {
-                pinned: self.pin.contains(&name),
-                ..Source::new(name, open)
-            })
-        };
-        let sources: Result<Vec<Source>, Failure> = self.models.iter().map(source).collect();
-        let sources = sources?;
-        let is_served = |pin: &&String| sources.iter().any(|source| source.name == **pin);
-        match self.pin.iter().find(|pin| !is_served(pin)) {
-            Some(pin) => Err(Failure::UnknownPin {
-                pin: pin.clone(),
-                known: names(&sources),
-            }),
-            None => Ok(sources),
-        }
-    }
-}
-
-/// Reads what a model says of itself, but not its weights: a file that is missing or cut off is noticed.
-fn check(path: &Path) -> Result<(), Failure> {
-    if SpeechFolder::is_at(path) {
-        let folder = SpeechFolder::open(path);
-        let folder = folder.map_err(|error| EngineError::from(ArchError::from(error)))?;
-        Speech::from_folder(&folder).map_err(EngineError::from)?;
-    } else {
-        akunu::is_encoder(path)?;
-    }
-    Ok(())
-}
-
-/// What clients call the models.
-fn names(sources: &[Source]) -> String {
-    let names: Vec<&str> = sources.iter().map(|source| &*source.name).collect();
-    names.join(", ")
 }
 
 /// Files that a server has open besides connections: models that it loads, and its own.
@@ -267,20 +207,6 @@ fn limits(open_files: Option<u64>) -> Limits {
         limits.connections = limits.connections.min(room.max(1));
     }
     limits
-}
-
-/// What clients call a model: a name of the catalogue, or that of its folder, or of its file without the extension.
-fn name_of(model: &str, path: &Path) -> String {
-    let is_path = Path::new(model) == path || model.starts_with("hf:");
-    let name = if path.is_dir() {
-        path.file_name()
-    } else {
-        path.file_stem()
-    };
-    name.filter(|_| is_path).map_or_else(
-        || model.to_string(),
-        |name| name.to_string_lossy().into_owned(),
-    )
 }
 
 /// Ends the server at the first signal, and at once at the second.
@@ -350,18 +276,5 @@ mod tests {
         assert_eq!(limits(Some(1 << 20)).connections, usual);
         assert_eq!(limits(Some(1024)).connections, 1024 - 64);
         assert_eq!(limits(Some(10)).connections, 1);
-    }
-
-    #[test]
-    fn models_are_called_by_their_names() {
-        let named = |model: &str, path: &str| name_of(model, Path::new(path));
-        assert_eq!(named("smollm2", "/c/smollm2/X.Q4_1.gguf"), "smollm2");
-        assert_eq!(named("a/My-Model.gguf", "a/My-Model.gguf"), "My-Model");
-        assert_eq!(named("hf:me/some/b.gguf", "/c/hub/me/some/b.gguf"), "b");
-        let folder = tempfile::tempdir().expect("a folder");
-        let whisper = folder.path().join("whisper-tiny.en");
-        std::fs::create_dir(&whisper).expect("a folder");
-        let path = whisper.to_str().expect("UTF-8");
-        assert_eq!(named(path, path), "whisper-tiny.en");
     }
 }

@@ -21,5 +21,6 @@ mod measuring;
 mod program;
 mod quantize;
 mod running;
+mod served;
 mod tokenize;
 mod transcribe;

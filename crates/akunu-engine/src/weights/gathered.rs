@@ -40,7 +40,7 @@ pub(super) fn matrix(
         false => {
             let row_bytes = view.dtype.bytes_of(weight.cols as usize).unwrap_or(0);
             match weight.pieces.is_empty() {
-                true => runs(bytes, weight, row_bytes),
+                true => every(bytes, weight, row_bytes),
                 false => pieces(bytes, &weight.pieces, row_bytes),
             }
         }
@@ -54,10 +54,10 @@ pub(super) fn matrix(
     })
 }
 
-/// The rows that count, of as many bytes each.
-fn runs(bytes: &[u8], weight: &NamedMatrix, row_bytes: usize) -> Vec<u8> {
-    let [first, run, step] = [weight.first, weight.run, weight.step].map(|n| n as usize);
-    let rows = (0..weight.rows as usize).map(|row| first + row / run * step + row % run);
+/// Every row that counts, of as many bytes.
+fn every(bytes: &[u8], weight: &NamedMatrix, row_bytes: usize) -> Vec<u8> {
+    let [first, step] = [weight.first, weight.step].map(|n| n as usize);
+    let rows = (0..weight.rows as usize).map(|row| first + row * step);
     rows.flat_map(|row| &bytes[row * row_bytes..][..row_bytes])
         .copied()
         .collect()

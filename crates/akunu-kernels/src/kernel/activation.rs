@@ -58,13 +58,16 @@ fn erf(x: f64) -> f64 {
     std::f64::consts::FRAC_2_SQRT_PI * (-x * x).exp() * sum
 }
 
-/// Inputs of every magnitude, where overflow and cancellation would show. Their own case: beside the
-/// large ones, the errors of the others would not count.
-fn awkward_inputs(n: usize) -> Vec<f32> {
-    const INPUTS: [f32; 12] = [
-        0.0, -0.0, 1e-20, -1e-6, 12.0, -12.0, 88.8, -88.8, 1e4, -1e4, 3e13, -3e13,
-    ];
-    INPUTS.into_iter().cycle().take(n).collect()
+#[cfg(feature = "testing")]
+mod cases {
+    /// Inputs of every magnitude, where overflow and cancellation would show. Their own case: beside the
+    /// large ones, the errors of the others would not count.
+    pub fn awkward_inputs(n: usize) -> Vec<f32> {
+        const INPUTS: [f32; 12] = [
+            0.0, -0.0, 1e-20, -1e-6, 12.0, -12.0, 88.8, -88.8, 1e4, -1e4, 3e13, -3e13,
+        ];
+        INPUTS.into_iter().cycle().take(n).collect()
+    }
 }
 
 #[cfg(test)]
@@ -73,7 +76,7 @@ mod tests {
 
     /// Figures of tables: Abramowitz and Stegun, table 7.1.
     #[test]
-    fn erf_has_the_values_of_the_tables() {
+    pub fn erf_has_the_values_of_the_tables() {
         let table = [
             (0.0, 0.0),
             (0.1, 0.112_462_916_0),
@@ -89,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn large_inputs_pass_or_vanish() {
+    pub fn large_inputs_pass_or_vanish() {
         for act in [silu, gelu, gelu_erf] {
             assert_eq!(act(1e30), 1e30);
             assert_eq!(act(-1e30), 0.0);

@@ -9,6 +9,7 @@
 //!
 //! [`formula`] is the twin of all four; `cases` has their inputs; [`selection`] chooses among them.
 
+#[cfg(feature = "testing")]
 pub(super) mod cases;
 pub mod flash_attention_decode;
 pub mod flash_attention_decode_fast;

@@ -23,6 +23,7 @@ pub mod simd_gemm;
 pub mod simd_gemm_small;
 
 pub mod product;
+#[cfg(feature = "testing")]
 pub(super) mod shapes;
 
 use crate::chip::SIMD_WIDTH;

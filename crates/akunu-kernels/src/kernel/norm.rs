@@ -26,28 +26,31 @@ fn launch_rmsnorm(args: &Args, chip: &ChipConfig) -> Launch {
     launch_rows(p.n_rows, p.dim, chip)
 }
 
-/// Shapes and magnitudes that the row kernels are tested with: (dim, rows, scale). Rows of one
-/// element, around a SIMD group, not a multiple of 4, of models, and longer than a threadgroup.
-const SHAPES: [(u32, u32, f32); 8] = [
-    (1, 1, 1.0),
-    (31, 2, 1.0),
-    (32, 1, 1e-4),
-    (33, 3, 1.0),
-    (576, 2, 100.0),
-    (640, 1, 1.0),
-    (1002, 2, 1e4),
-    (4100, 1, 1.0),
-];
+#[cfg(feature = "testing")]
+mod cases {
+    /// Shapes and magnitudes that the row kernels are tested with: (dim, rows, scale). Rows of one
+    /// element, around a SIMD group, not a multiple of 4, of models, and longer than a threadgroup.
+    pub const SHAPES: [(u32, u32, f32); 8] = [
+        (1, 1, 1.0),
+        (31, 2, 1.0),
+        (32, 1, 1e-4),
+        (33, 3, 1.0),
+        (576, 2, 100.0),
+        (640, 1, 1.0),
+        (1002, 2, 1e4),
+        (4100, 1, 1.0),
+    ];
 
-/// f32 in, f32 out: only the order of the sum differs, about 1e-7 relative, 1e-14 squared.
-const NMSE: f64 = 1e-12;
+    /// f32 in, f32 out: only the order of the sum differs, about 1e-7 relative, 1e-14 squared.
+    pub const NMSE: f64 = 1e-12;
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn threads_are_whole_simd_groups_within_the_chip() {
+    pub fn threads_are_whole_simd_groups_within_the_chip() {
         let chip = ChipConfig::m1();
         for (dim, threads) in [(1, 32), (128, 32), (132, 64), (576, 160), (1 << 20, 1024)] {
             assert_eq!(launch_rows(1, dim, &chip).threads, [threads, 1, 1]);

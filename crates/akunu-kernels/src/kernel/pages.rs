@@ -14,7 +14,6 @@ use akunu_types::kv_format::{Q8_BLOCK, Q8_LARGEST};
 use akunu_types::params::{AttentionParams, DecodeAttentionParams, KVShiftParams, RopeStoreParams};
 use half::f16;
 
-use crate::case::Rng;
 use crate::constant::{Constant, Constants};
 use crate::extent::{bytes, product};
 
@@ -207,42 +206,6 @@ impl Pages {
         pool.copy_within(from.numbers..from.numbers + numbers, to.numbers);
         pool.copy_within(from.scales..from.scales + scales, to.scales);
     }
-
-    /// All numbers of a pool.
-    pub(crate) fn numbers(&self, pool: &[u8]) -> Vec<f32> {
-        self.places().flat_map(|at| self.load(pool, at)).collect()
-    }
-
-    fn places(&self) -> impl Iterator<Item = SlotAt> {
-        let (page_heads, page) = (self.n_pages * self.n_kv_heads, self.page());
-        (0..page_heads as usize)
-            .flat_map(move |head| (0..page as usize).map(move |place| self.place_at(head, place)))
-    }
-
-    /// A pool with numbers in `-1 .. 1` everywhere.
-    pub(super) fn case_pool(&self, rng: &mut Rng) -> Vec<u8> {
-        let mut pool = vec![0; self.pool_bytes()];
-        for at in self.places() {
-            self.store(&mut pool, at, &rng.floats(self.head_dim as usize, 1.0));
-        }
-        pool
-    }
-
-    /// The table of a case in which these slots, each with its sequence, are used: pages in a random
-    /// order, so that those of several sequences interleave. Where no slot is used there is a page that
-    /// does not exist.
-    pub(super) fn case_table(&self, rng: &mut Rng, used: &[(u32, u32)]) -> Vec<u32> {
-        let mut free: Vec<u32> = (0..self.n_pages).collect();
-        let mut table = vec![u32::MAX; (self.n_sequences * self.table_stride) as usize];
-        for (sequence, slot) in used {
-            let at = sequence * self.table_stride + (slot >> self.page_shift);
-            let entry = &mut table[at as usize];
-            if *entry == u32::MAX {
-                *entry = free.swap_remove(rng.below(free.len() as u32) as usize);
-            }
-        }
-        table
-    }
 }
 
 /// The scale of a block of 8-bit numbers.
@@ -251,9 +214,55 @@ fn q8_scale(block: &[f32]) -> f16 {
     f16::from_f32(block.iter().fold(0.0, larger) / Q8_LARGEST)
 }
 
+#[cfg(feature = "testing")]
+mod cases {
+    use super::{Pages, SlotAt};
+    use crate::case::Rng;
+
+    impl Pages {
+        /// All numbers of a pool.
+        pub(crate) fn numbers(&self, pool: &[u8]) -> Vec<f32> {
+            self.places().flat_map(|at| self.load(pool, at)).collect()
+        }
+
+        fn places(&self) -> impl Iterator<Item = SlotAt> {
+            let (page_heads, page) = (self.n_pages * self.n_kv_heads, self.page());
+            (0..page_heads as usize).flat_map(move |head| {
+                (0..page as usize).map(move |place| self.place_at(head, place))
+            })
+        }
+
+        /// A pool with numbers in `-1 .. 1` everywhere.
+        pub(crate) fn case_pool(&self, rng: &mut Rng) -> Vec<u8> {
+            let mut pool = vec![0; self.pool_bytes()];
+            for at in self.places() {
+                self.store(&mut pool, at, &rng.floats(self.head_dim as usize, 1.0));
+            }
+            pool
+        }
+
+        /// The table of a case in which these slots, each with its sequence, are used: pages in a random
+        /// order, so that those of several sequences interleave. Where no slot is used there is a page that
+        /// does not exist.
+        pub(crate) fn case_table(&self, rng: &mut Rng, used: &[(u32, u32)]) -> Vec<u32> {
+            let mut free: Vec<u32> = (0..self.n_pages).collect();
+            let mut table = vec![u32::MAX; (self.n_sequences * self.table_stride) as usize];
+            for (sequence, slot) in used {
+                let at = sequence * self.table_stride + (slot >> self.page_shift);
+                let entry = &mut table[at as usize];
+                if *entry == u32::MAX {
+                    *entry = free.swap_remove(rng.below(free.len() as u32) as usize);
+                }
+            }
+            table
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::case::Rng;
 
     const PAGES: Pages = Pages {
         page_shift: 5,

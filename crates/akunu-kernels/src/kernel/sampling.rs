@@ -14,6 +14,7 @@ pub mod advance_rows;
 pub mod argmax;
 pub mod argmax_partial;
 pub mod candidates;
+#[cfg(feature = "testing")]
 mod cases;
 pub mod draw;
 pub mod grammar_bitmask;

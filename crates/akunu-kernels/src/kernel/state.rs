@@ -8,6 +8,7 @@
 //! from the first row of a sequence to the last: nobody else touches those numbers, and nobody waits. A state that the next row
 //! of the sequence overwrites need not be stored. An idle row stores nothing.
 
+#[cfg(feature = "testing")]
 mod awkward;
 pub mod delta_rule;
 pub mod gated_norm;

@@ -8,6 +8,7 @@ use super::binding::{Access, Binding};
 use super::buffers::BufferSet;
 use super::family::Family;
 use super::launch::Launch;
+#[cfg(feature = "testing")]
 use crate::case::Case;
 use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
@@ -43,6 +44,7 @@ pub struct KernelRow {
     /// The specification, as a scalar function.
     pub twin: fn(&mut Twin),
     /// The test cases, for a weight format.
+    #[cfg(feature = "testing")]
     pub cases: fn(Option<DType>) -> Vec<Case>,
 }
 
@@ -63,6 +65,7 @@ impl KernelRow {
             required: B::required,
             work: |_, once| once,
             twin: |_| {},
+            #[cfg(feature = "testing")]
             cases: |_| Vec::new(),
         }
     }

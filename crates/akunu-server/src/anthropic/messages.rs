@@ -126,8 +126,8 @@ pub(crate) async fn messages(
             "max_tokens: a number of 1 or more is needed",
         ));
     };
-    if request.stop_sequences.len() > limits.texts {
-        let message = format!("stop_sequences: at most {}", limits.texts);
+    if request.stop_sequences.len() > limits.stops {
+        let message = format!("stop_sequences: at most {}", limits.stops);
         return Err(ApiError::bad_field("stop_sequences", message));
     }
     let wish = Wish {

@@ -1,18 +1,18 @@
 //! What the thread of a model is asked for, and what it tells.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use akunu::{GenerateOptions, StopReason, TokenLogprobs};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::error::ApiError;
+use crate::stats::Task;
 
-/// A prompt, and the answers that are wanted to it.
+/// Prompts, and the answers that are wanted to each. They are numbered in the order of the prompts.
 pub(crate) struct Work {
-    pub prompt: Vec<u32>,
-    /// How each answer is made. The first reads the prompt, and the others take its pages over.
+    pub prompts: Vec<Vec<u32>>,
+    /// How each answer to a prompt is made. The first reads the prompt, and the others take its pages over.
     pub choices: Vec<GenerateOptions>,
 }
 
@@ -47,6 +47,11 @@ pub(super) enum Message {
         ids: Vec<u32>,
         reply: oneshot::Sender<Result<Vec<f32>, ApiError>>,
     },
+    Score {
+        ids: Vec<u32>,
+        n_best: usize,
+        reply: oneshot::Sender<Result<Vec<TokenLogprobs>, ApiError>>,
+    },
 }
 
 /// An answer that waits for a place in the batch.
@@ -57,7 +62,7 @@ pub(super) struct Waiting {
     pub events: UnboundedSender<Event>,
     /// Given back when the answer has ended.
     pub place: OwnedSemaphorePermit,
-    pub since: Instant,
+    pub task: Task,
 }
 
 /// A request: one answer that reads the prompt, and those that take its pages over.

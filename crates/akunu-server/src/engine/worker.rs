@@ -14,13 +14,14 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use akunu::{Batch, BatchEvent, Model, Progress, SequenceId, SessionOptions};
+use akunu::{Batch, BatchEvent, Progress, SequenceId, TokenLogprobs};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
-use super::stats::{Load, Stats};
+use super::sessions::Sessions;
 use super::work::{Asked, Event, Message, Waiting, What};
 use crate::error::ApiError;
+use crate::stats::{Stats, Task};
 
 /// How long files of the cache are waited for before more are given to their writer.
 const WRITING: Duration = Duration::from_millis(20);
@@ -31,7 +32,7 @@ struct Running {
     events: UnboundedSender<Event>,
     /// Choices of the same request that wait for the prompt to be read.
     siblings: Vec<Waiting>,
-    asked: Instant,
+    task: Task,
     last_token: Option<Instant>,
     /// Dropped with the answer, which gives it back.
     _place: OwnedSemaphorePermit,
@@ -39,23 +40,24 @@ struct Running {
 
 pub(super) struct Worker {
     batch: Batch,
-    model: Model,
-    session: SessionOptions,
+    sessions: Sessions,
     running: HashMap<SequenceId, Running>,
     /// In the order in which they came, but for further choices, which go before new requests.
     queue: VecDeque<Asked>,
     stats: Arc<Stats>,
+    /// Tokens that all sequences can hold together.
+    max_tokens: f64,
 }
 
 impl Worker {
-    pub fn new(batch: Batch, model: Model, session: SessionOptions, stats: Arc<Stats>) -> Worker {
+    pub fn new(batch: Batch, sessions: Sessions, stats: Arc<Stats>, max_tokens: f64) -> Worker {
         Worker {
             batch,
-            model,
-            session,
+            sessions,
             running: HashMap::new(),
             queue: VecDeque::new(),
             stats,
+            max_tokens,
         }
     }
 
@@ -84,7 +86,7 @@ impl Worker {
     /// Gives new pages and states to the cache's writer, until the next request.
     fn save_cache(&self, inbox: &UnboundedReceiver<Message>) {
         while inbox.is_empty() && !inbox.is_closed() {
-            match self.model.save_cache() {
+            match self.sessions.model.save_cache() {
                 // The writer has enough to do.
                 Ok(true) => std::thread::sleep(WRITING),
                 Ok(false) => break,
@@ -99,14 +101,14 @@ impl Worker {
 
     /// Waits until all of them are written: no request can follow.
     fn finish_cache(&self) {
-        if let Err(error) = self.model.finish_cache() {
+        if let Err(error) = self.sessions.model.finish_cache() {
             tracing::warn!(%error, "the cache could not be written");
         }
         self.tell_cache_fault();
     }
 
     fn tell_cache_fault(&self) {
-        if let Some(fault) = self.model.take_cache_fault() {
+        if let Some(fault) = self.sessions.model.take_cache_fault() {
             tracing::warn!("{fault}");
         }
     }
@@ -120,23 +122,28 @@ impl Worker {
                     let _ = reply.send(self.embed(&ids));
                 }
             }
+            Message::Score { ids, n_best, reply } => {
+                // As above.
+                if !reply.is_closed() {
+                    let _ = reply.send(self.score(&ids, n_best));
+                }
+            }
         }
     }
 
+    fn score(&self, ids: &[u32], n_best: usize) -> Result<Vec<TokenLogprobs>, ApiError> {
+        let mut session = self.sessions.open()?;
+        Ok(session.score_best(ids, 1, n_best)?)
+    }
+
     fn embed(&self, ids: &[u32]) -> Result<Vec<f32>, ApiError> {
-        let mut session = self.model.session(self.session)?;
+        let mut session = self.sessions.open()?;
         Ok(session.embed(ids)?)
     }
 
     /// Takes those out whose clients have gone.
     fn give_up(&mut self) {
-        self.queue.retain(|asked| {
-            let is_wanted = !asked.first.events.is_closed();
-            if !is_wanted {
-                self.stats.gave_up(1 + asked.siblings.len());
-            }
-            is_wanted
-        });
+        self.queue.retain(|asked| !asked.first.events.is_closed());
         let gone = self
             .running
             .iter()
@@ -144,19 +151,21 @@ impl Worker {
         let gone: Vec<SequenceId> = gone.map(|(id, _)| *id).collect();
         for id in gone {
             self.leave(id);
-            let siblings = self.running.remove(&id).map_or(0, |one| one.siblings.len());
-            self.stats.gave_up(1 + siblings);
+            self.running.remove(&id);
         }
     }
 
     fn seat(&mut self) {
         while self.batch.has_room()
-            && let Some(Asked { first, siblings }) = self.queue.pop_front()
+            && let Some(Asked {
+                mut first,
+                siblings,
+            }) = self.queue.pop_front()
         {
             match self.join(&first) {
                 Ok(id) => self.begin(id, first, siblings),
                 Err(error) => {
-                    self.stats.failed();
+                    first.task.fail();
                     first.tell(What::Failed(error));
                 }
             }
@@ -165,21 +174,22 @@ impl Worker {
 
     /// Gives an answer its place in the batch.
     fn join(&mut self, first: &Waiting) -> Result<SequenceId, ApiError> {
-        let session = self.model.session(self.session)?;
+        let session = self.sessions.open()?;
         let options = first.options.clone();
         let joined = self.batch.join_prompt(session, &first.prompt, options);
         joined.map_err(|refused| (*refused.error).into())
     }
 
-    fn begin(&mut self, id: SequenceId, first: Waiting, siblings: Vec<Waiting>) {
+    fn begin(&mut self, id: SequenceId, mut first: Waiting, siblings: Vec<Waiting>) {
         let n_cached = self.batch.session(id).map_or(0, |it| it.tokens().len());
         self.stats.began(first.prompt.len(), n_cached);
+        first.task.run();
         first.tell(What::Began { n_cached });
         let running = Running {
             choice: first.choice,
             events: first.events,
             siblings,
-            asked: first.since,
+            task: first.task,
             last_token: None,
             _place: first.place,
         };
@@ -188,6 +198,11 @@ impl Worker {
 
     fn hand_out(&mut self, event: BatchEvent) {
         let sequence = event.sequence;
+        let has_ended = matches!(event.progress, Progress::Ended { .. } | Progress::Failed(_));
+        if has_ended && self.running.contains_key(&sequence) {
+            // Before it is told, so that whoever then looks at the counters finds its guesses.
+            self.leave(sequence);
+        }
         let Some(running) = self.running.get_mut(&sequence) else {
             return;
         };
@@ -200,9 +215,12 @@ impl Worker {
                     logprobs: token.logprobs,
                 }
             }
-            Progress::Ended { reason, tail } => What::Ended { reason, tail },
+            Progress::Ended { reason, tail } => {
+                running.task.end();
+                What::Ended { reason, tail }
+            }
             Progress::Failed(error) => {
-                self.stats.failed();
+                running.task.fail();
                 What::Failed(error.into())
             }
             // A piece of the prompt was read: nothing to tell.
@@ -215,7 +233,6 @@ impl Worker {
                 siblings: Vec::new(),
             });
         }
-        let has_ended = !matches!(what, What::Token { .. });
         // Whoever has gone is found before the next step.
         let _ = running.events.send(Event {
             choice: running.choice,
@@ -223,7 +240,6 @@ impl Worker {
         });
         if has_ended {
             self.running.remove(&sequence);
-            self.leave(sequence);
         }
     }
 
@@ -235,16 +251,11 @@ impl Worker {
     }
 
     fn count(&self) {
-        let waiting = self.queue.iter().map(|asked| 1 + asked.siblings.len());
-        let behind = self.running.values().map(|one| one.siblings.len());
         let ids = self.running.keys();
         let held = ids.filter_map(|id| Some(self.batch.session(*id)?.tokens().len()));
-        self.stats.stepped(Load {
-            running: self.running.len(),
-            waiting: waiting.chain(behind).sum(),
-            pages: self.model.pages_in_use(),
-            held_tokens: held.sum(),
-        });
+        let share = held.sum::<usize>() as f64 / self.max_tokens.max(1.0);
+        self.stats
+            .stepped(self.sessions.model.pages_in_use(), share);
     }
 }
 
@@ -262,7 +273,7 @@ impl Running {
     fn count_token(&mut self, stats: &Stats) {
         let now = Instant::now();
         match self.last_token.replace(now) {
-            None => stats.first_token(now - self.asked),
+            None => stats.first_token(self.task.age()),
             Some(before) => stats.next_token(now - before),
         }
     }

@@ -1,4 +1,4 @@
-//! `/v1/rerank`: documents by how well they answer a question, as Jina and Cohere have it.
+//! `/v1/rerank`, `/v2/rerank` and `/rerank`: documents by how well they answer a question, as Jina and Cohere have it.
 
 use axum::extract::State;
 use schemars::JsonSchema;
@@ -7,15 +7,17 @@ use serde::{Deserialize, Serialize};
 use crate::app::App;
 use crate::blocking::elsewhere;
 use crate::body::Json;
+use crate::clock::new_id;
 use crate::error::ApiError;
-use crate::models::Loaded;
+use crate::loaded::Loaded;
 use crate::openai::PromptUsage;
+use crate::stats::Task;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct RerankRequest {
     model: Option<String>,
     query: String,
-    #[schemars(length(min = 1, max = 256))]
+    #[schemars(length(min = 1, max = 2048))]
     documents: Vec<Document>,
     /// Only so many of the best.
     top_n: Option<usize>,
@@ -34,6 +36,7 @@ enum Document {
 /// The best documents first.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Ranking {
+    id: String,
     model: String,
     results: Vec<RankedDocument>,
     usage: PromptUsage,
@@ -58,7 +61,7 @@ pub(crate) async fn rerank(
     State(app): State<App>,
     Json(request): Json<RerankRequest>,
 ) -> Result<axum::Json<Ranking>, ApiError> {
-    let name = app.models.find(request.model.as_deref())?.name.clone();
+    let entry = std::sync::Arc::clone(app.models.find(request.model.as_deref())?);
     let Loaded::Reranker(reranker) = app.models.load(request.model.as_deref()).await? else {
         let message = "this model ranks nothing; a reranker (a cross-encoder) does";
         return Err(ApiError::bad_field("model", message));
@@ -70,7 +73,9 @@ pub(crate) async fn rerank(
     }
     let documents: Vec<String> = request.documents.into_iter().map(Document::text).collect();
     let query = request.query;
-    let (rankings, documents) = elsewhere(move || {
+    let mut task = Task::new(&entry.stats);
+    task.run();
+    let ranked = elsewhere(move || {
         let rankings = reranker.rank(&query, &documents, false);
         let rankings = rankings.map_err(|error| match error {
             akunu::Error::Engine(akunu::EngineError::EmptyText) => {
@@ -81,7 +86,9 @@ pub(crate) async fn rerank(
         });
         Ok((rankings?, documents))
     })
-    .await?;
+    .await;
+    task.end_with(&ranked);
+    let (rankings, documents) = ranked?;
     let mut order: Vec<usize> = (0..documents.len()).collect();
     order.sort_by(|&a, &b| rankings[b].score.total_cmp(&rankings[a].score));
     order.truncate(request.top_n.unwrap_or(usize::MAX));
@@ -93,8 +100,10 @@ pub(crate) async fn rerank(
         }),
     });
     let n_tokens = rankings.iter().map(|ranking| ranking.n_tokens).sum();
+    entry.stats.read(n_documents, n_tokens);
     Ok(axum::Json(Ranking {
-        model: name,
+        id: new_id("rank_"),
+        model: entry.name.clone(),
         results: results.collect(),
         usage: PromptUsage::new(n_tokens),
     }))

@@ -44,6 +44,8 @@ enum DoneReason {
     Length,
     /// The model was loaded, and nothing was asked.
     Load,
+    /// It was unloaded.
+    Unload,
 }
 
 /// Counts of tokens, and times in nanoseconds.
@@ -98,11 +100,14 @@ impl<S: Said> Lines<S> {
         }
     }
 
-    /// The answer to nothing, by which Ollama's clients load a model.
-    pub fn loaded(&self) -> Answer<S> {
+    /// The answer to nothing, by which Ollama's clients load a model or unload it.
+    pub fn loaded(&self, is_unloaded: bool) -> Answer<S> {
         Answer {
             done: true,
-            done_reason: Some(DoneReason::Load),
+            done_reason: Some(match is_unloaded {
+                true => DoneReason::Unload,
+                false => DoneReason::Load,
+            }),
             ..self.part(Whole::default())
         }
     }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::answer::{Lines, Said};
+use super::keep::KeepAlive;
 use super::options::{OllamaFormat, OllamaOptions, refuse_images, yes};
 use crate::answers::Whole;
 use crate::app::App;
@@ -28,6 +29,7 @@ pub(crate) struct OllamaChatRequest {
     options: OllamaOptions,
     think: Option<bool>,
     format: Option<OllamaFormat>,
+    keep_alive: Option<KeepAlive>,
     #[serde(default = "yes")]
     stream: bool,
 }
@@ -55,12 +57,15 @@ pub(crate) async fn chat(
         one_call: false,
     };
     let engine = app.models.engine(Some(&request.model)).await?;
-    let lines = Lines::new(request.model);
+    let model = request.model;
+    let lines = Lines::new(model.clone());
     if conversation.messages.is_empty() {
-        return Ok(Reply::Whole(axum::Json(lines.loaded())));
+        let is_unloaded = KeepAlive::apply(request.keep_alive.as_ref(), &app, &model)?;
+        return Ok(Reply::Whole(axum::Json(lines.loaded(is_unloaded))));
     }
     let prompt = conversation.prompt(&engine).await?;
     let answers = ask(&engine, prompt, request.options.wish(&limits)?)?;
+    KeepAlive::apply(request.keep_alive.as_ref(), &app, &model)?;
     Reply::new(answers, lines, request.stream, limits.answering).await
 }
 

@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::answer::{Lines, Said};
+use super::keep::KeepAlive;
 use super::options::{OllamaFormat, OllamaOptions, refuse_images, yes};
 use crate::answers::Whole;
 use crate::app::App;
 use crate::body::Json;
 use crate::error::ApiError;
-use crate::question::{Conversation, Prompt, ask};
+use crate::question::{Conversation, Gap, Prompt, ask};
 use crate::stream::Reply;
 
 #[derive(Deserialize, JsonSchema)]
@@ -21,12 +22,15 @@ pub(crate) struct GenerateRequest {
     /// Nothing loads the model.
     #[serde(default)]
     prompt: String,
+    /// What comes after the answer, for models that were trained to fill in the middle.
+    suffix: Option<String>,
     system: Option<String>,
     images: Option<Value>,
     /// Take the prompt as it is, without the chat template.
     #[serde(default)]
     raw: bool,
     format: Option<OllamaFormat>,
+    keep_alive: Option<KeepAlive>,
     #[serde(default)]
     options: OllamaOptions,
     #[serde(default = "yes")]
@@ -40,12 +44,25 @@ pub(crate) async fn generate(
 ) -> Result<Reply<Lines<Generated>>, ApiError> {
     refuse_images("images", request.images.as_ref())?;
     let engine = app.models.engine(Some(&request.model)).await?;
-    let lines = Lines::new(request.model);
+    let model = request.model;
+    let lines = Lines::new(model.clone());
     if request.prompt.is_empty() {
-        return Ok(Reply::Whole(axum::Json(lines.loaded())));
+        let is_unloaded = KeepAlive::apply(request.keep_alive.as_ref(), &app, &model)?;
+        return Ok(Reply::Whole(axum::Json(lines.loaded(is_unloaded))));
     }
     let format = OllamaFormat::format(request.format)?;
-    let prompt = if request.raw {
+    let mut wish = request.options.wish(&app.options.limits)?;
+    let suffix = request.suffix.filter(|suffix| !suffix.is_empty());
+    let prompt = if let Some(after) = suffix {
+        let gap = Gap {
+            before: request.prompt,
+            after,
+            ..Gap::default()
+        };
+        let (prompt, ends) = gap.prompt("suffix", engine.model.tokenizer())?;
+        wish.stop_ids.extend(ends);
+        format.of_answer(prompt, &engine).await?
+    } else if request.raw {
         let prompt = Prompt::of_text(&engine, request.prompt).await?;
         format.of_answer(prompt, &engine).await?
     } else {
@@ -58,7 +75,8 @@ pub(crate) async fn generate(
         };
         conversation.prompt(&engine).await?
     };
-    let answers = ask(&engine, prompt, request.options.wish(&app.options.limits)?)?;
+    let answers = ask(&engine, prompt, wish)?;
+    KeepAlive::apply(request.keep_alive.as_ref(), &app, &model)?;
     let limit = app.options.limits.answering;
     Reply::new(answers, lines, request.stream, limit).await
 }

@@ -8,7 +8,8 @@ use super::time::time;
 use crate::app::App;
 use crate::body::Json;
 use crate::error::ApiError;
-use crate::models::{Entry, Loaded};
+use crate::loaded::Loaded;
+use crate::models::Entry;
 
 /// A list of models.
 #[derive(Serialize, JsonSchema)]
@@ -29,9 +30,13 @@ struct OllamaTag {
 
 /// The format of a model's files, as far as it is known: that of one that is not loaded is not.
 #[derive(Serialize, JsonSchema)]
-struct OllamaDetails {
+pub(super) struct OllamaDetails {
     #[serde(skip_serializing_if = "Option::is_none")]
     format: Option<FileFormat>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    family: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    families: Option<[&'static str; 1]>,
 }
 
 #[derive(Clone, Copy, Serialize, JsonSchema)]
@@ -93,23 +98,23 @@ pub(crate) struct OllamaVersion {
 /// All models, loaded or not.
 pub(crate) async fn tags(State(app): State<App>) -> Result<axum::Json<OllamaTags>, ApiError> {
     let modified = time(app.models.created);
-    let entries = app.models.all().iter();
-    let models = entries
-        .map(|entry| OllamaTag::of(entry, &modified))
+    let names = app.models.names();
+    let models = names
+        .map(|(name, entry)| OllamaTag::of(name, entry, &modified))
         .collect();
     Ok(axum::Json(OllamaTags { models }))
 }
 
 impl OllamaTag {
-    fn of(entry: &Entry, modified: &str) -> OllamaTag {
+    fn of(name: &str, entry: &Entry, modified: &str) -> OllamaTag {
         let now = entry.now();
         OllamaTag {
-            name: entry.name.clone(),
-            model: entry.name.clone(),
+            name: name.to_string(),
+            model: name.to_string(),
             modified_at: modified.to_string(),
             size: match &now {
-                Some(Loaded::Engine(engine)) => engine.model.weight_bytes(),
-                _ => 0,
+                Some(loaded) => loaded.weight_bytes(),
+                None => 0,
             },
             digest: "",
             details: OllamaDetails::of(now.as_ref()),
@@ -118,7 +123,7 @@ impl OllamaTag {
 }
 
 impl OllamaDetails {
-    fn of(model: Option<&Loaded>) -> OllamaDetails {
+    pub fn of(model: Option<&Loaded>) -> OllamaDetails {
         let path = match model {
             Some(Loaded::Engine(engine)) => Some(engine.model.path()),
             Some(Loaded::Embedder(embedder)) => Some(embedder.path()),
@@ -132,7 +137,15 @@ impl OllamaDetails {
                 FileFormat::Safetensors
             }
         });
-        OllamaDetails { format }
+        let family = match model {
+            Some(Loaded::Engine(engine)) => Some(engine.model.config().arch),
+            _ => None,
+        };
+        OllamaDetails {
+            format,
+            family,
+            families: family.map(|family| [family]),
+        }
     }
 }
 
@@ -190,8 +203,11 @@ fn describe(model: &Loaded) -> (&'static [Capability], ModelInfo) {
     }
 }
 
-/// Which protocol this is; clients want a version of at least 0.1.
+/// The version of Ollama whose protocol this is: some clients refuse older ones.
+const VERSION: &str = "0.12.0";
+
+/// Which protocol this is.
 pub(crate) async fn version(State(_): State<App>) -> Result<axum::Json<OllamaVersion>, ApiError> {
-    let version = env!("CARGO_PKG_VERSION");
+    let version = VERSION;
     Ok(axum::Json(OllamaVersion { version }))
 }

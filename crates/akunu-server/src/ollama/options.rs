@@ -65,7 +65,7 @@ impl OllamaOptions {
             stop: self.stop,
             ..Wish::default()
         };
-        further.over(wish, limits.texts)
+        further.over(wish, limits.stops)
     }
 }
 

@@ -18,7 +18,7 @@ use super::ErrorBody;
 use crate::app::App;
 use crate::engine;
 use crate::error::ApiError;
-use crate::models::Loaded;
+use crate::loaded::Loaded;
 use crate::reply::{Answer, Content, MediaType};
 use crate::speech::{Hearing, Recording, Said};
 use crate::stream::{self, EVENTS, event, flowing};

@@ -64,7 +64,11 @@ pub(crate) async fn chat(
     All((request, making, further, forms)): All<(ChatRequest, Making, FurtherSampling, Forms)>,
 ) -> Result<Reply<Chat>, ApiError> {
     let limits = app.options.limits;
-    let wish = further.over(making.wish(&limits)?, limits.texts)?;
+    let wish = further.over(making.wish(&limits)?, limits.stops)?;
+    if wish.max_tokens == Some(0) {
+        let message = "max_tokens must be 1 or more";
+        return Err(ApiError::bad_field("max_tokens", message));
+    }
     let ending = request.ending()?;
     // Who asks in the older way is answered in it, which has one call.
     let is_legacy = request.tools.is_none() && request.functions.is_some();

@@ -18,6 +18,26 @@ pub(crate) struct EmbeddingsRequest {
     #[serde(default)]
     encoding_format: EncodingFormat,
     dimensions: Option<usize>,
+    /// Whether a text that is too long is cut; by default as the server was started.
+    truncate: Option<bool>,
+    /// The same by vLLM's name: -1, or as many tokens as the model reads.
+    truncate_prompt_tokens: Option<i64>,
+}
+
+impl EmbeddingsRequest {
+    /// Whether texts are cut that are longer than `max` tokens.
+    fn is_cut(&self, max: usize, usual: bool) -> Result<bool, ApiError> {
+        match self.truncate_prompt_tokens {
+            None => Ok(self.truncate.unwrap_or(usual)),
+            Some(n) if n == -1 || usize::try_from(n).is_ok_and(|n| n >= max) => Ok(true),
+            Some(_) => {
+                let message = format!(
+                    "truncate_prompt_tokens must be -1, or at least the {max} tokens that this model reads"
+                );
+                Err(ApiError::bad_field("truncate_prompt_tokens", message))
+            }
+        }
+    }
 }
 
 /// How vectors are written. OpenAI's own client asks for base64.
@@ -58,15 +78,16 @@ pub(crate) async fn embeddings(
     State(app): State<App>,
     Json(request): Json<EmbeddingsRequest>,
 ) -> Result<axum::Json<EmbeddingList>, ApiError> {
-    let name = app.models.find(request.model.as_deref())?.name.clone();
-    let model = app.models.load(request.model.as_deref()).await?;
-    // A text that is too long is an error in this protocol.
+    let model = request.model.as_deref();
+    let name = app.models.find(model)?.name.clone();
+    let max = app.models.load(model).await?.max_tokens();
+    let is_cut = request.is_cut(max, app.options.truncate)?;
     let options = EmbedOptions {
         dimensions: request.dimensions,
-        strict: true,
+        strict: !is_cut,
         ..EmbedOptions::default()
     };
-    let made = embedding::of(&model, request.input, options, &app.options.limits).await?;
+    let made = embedding::of(&app, model, request.input, options).await?;
     let vectors = made.vectors.into_iter().enumerate();
     let data = vectors.map(|(index, vector)| Embedding {
         object: "embedding",

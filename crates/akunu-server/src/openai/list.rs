@@ -35,13 +35,15 @@ struct ModelMeta {
     weight_bytes: u64,
 }
 
-/// All models, loaded or not.
+/// All models by all their names, loaded or not.
 pub(crate) async fn models(State(app): State<App>) -> Result<Json<ModelList>, ApiError> {
     let created = app.models.created;
-    let entries = app.models.all().iter();
+    let names = app.models.names();
     Ok(Json(ModelList {
         object: "list",
-        data: entries.map(|entry| Model::of(entry, created)).collect(),
+        data: names
+            .map(|(name, entry)| Model::of(name, entry, created))
+            .collect(),
     }))
 }
 
@@ -50,12 +52,13 @@ pub(crate) async fn model(
     State(app): State<App>,
     Path(name): Path<String>,
 ) -> Result<Json<Model>, ApiError> {
-    let entry = app.models.find(Some(&name))?;
-    Ok(Json(Model::of(entry, app.models.created)))
+    let entry = app.models.named(&name);
+    let entry = entry.ok_or_else(|| app.models.unknown(&name))?;
+    Ok(Json(Model::of(&name, entry, app.models.created)))
 }
 
 impl Model {
-    fn of(entry: &Entry, created: u64) -> Model {
+    fn of(name: &str, entry: &Entry, created: u64) -> Model {
         let meta = entry.loaded().map(|engine| {
             let config = engine.model.config();
             ModelMeta {
@@ -66,7 +69,7 @@ impl Model {
             }
         });
         Model {
-            id: entry.name.clone(),
+            id: name.to_string(),
             object: "model",
             created,
             owned_by: "akunu",

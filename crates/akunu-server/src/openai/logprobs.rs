@@ -32,11 +32,12 @@ struct Token {
 }
 
 /// `logprobs` of a completion.
-#[derive(Serialize, JsonSchema)]
+#[derive(Clone, Serialize, JsonSchema)]
 pub(crate) struct TextLogprobs {
     tokens: Vec<String>,
-    token_logprobs: Vec<f32>,
-    top_logprobs: Vec<BTreeMap<String, f32>>,
+    /// Null for the first token of a prompt.
+    token_logprobs: Vec<Option<f32>>,
+    top_logprobs: Vec<Option<BTreeMap<String, f32>>>,
 }
 
 impl ChatLogprobs {
@@ -56,16 +57,35 @@ impl ChatLogprobs {
 impl TextLogprobs {
     /// `None` where nobody asked.
     pub fn of(scored: &[Scored]) -> Option<TextLogprobs> {
-        let chosen = || scored.iter().map(|token| &token.chosen);
-        let best = scored.iter().map(|token| {
-            let best = token.best.iter();
-            best.map(|one| (text(one), logprob(one))).collect()
-        });
-        (!scored.is_empty()).then(|| TextLogprobs {
-            tokens: chosen().map(text).collect(),
-            token_logprobs: chosen().map(logprob).collect(),
-            top_logprobs: best.collect(),
+        (!scored.is_empty()).then(|| {
+            let none = TextLogprobs {
+                tokens: Vec::new(),
+                token_logprobs: Vec::new(),
+                top_logprobs: Vec::new(),
+            };
+            none.with(scored)
         })
+    }
+
+    /// Those of a prompt, whose first token nothing comes before.
+    pub fn of_prompt(first: &[u8], others: &[Scored]) -> TextLogprobs {
+        let first = TextLogprobs {
+            tokens: vec![String::from_utf8_lossy(first).into_owned()],
+            token_logprobs: vec![None],
+            top_logprobs: vec![None],
+        };
+        first.with(others)
+    }
+
+    /// With further tokens.
+    pub fn with(mut self, scored: &[Scored]) -> TextLogprobs {
+        for Scored { chosen, best } in scored {
+            self.tokens.push(text(chosen));
+            self.token_logprobs.push(Some(logprob(chosen)));
+            let best = best.iter().map(|one| (text(one), logprob(one)));
+            self.top_logprobs.push(Some(best.collect()));
+        }
+        self
     }
 }
 

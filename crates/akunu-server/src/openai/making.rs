@@ -32,9 +32,9 @@ impl StopTexts {
 pub(crate) struct Making {
     #[schemars(range(min = 1, max = 128))]
     pub n: Option<usize>,
-    #[schemars(range(min = 1))]
+    /// 1 or more in a chat.
     pub max_tokens: Option<usize>,
-    #[schemars(range(min = 1))]
+    /// 1 or more in a chat.
     pub max_completion_tokens: Option<usize>,
     #[schemars(range(min = 0, max = 2))]
     pub temperature: Option<f32>,
@@ -79,15 +79,9 @@ impl Making {
             ));
         }
         let max_tokens = self.max_completion_tokens.or(self.max_tokens);
-        if max_tokens == Some(0) {
-            return Err(ApiError::bad_field(
-                "max_tokens",
-                "max_tokens must be 1 or more",
-            ));
-        }
         let stop = self.stop.map(StopTexts::all).unwrap_or_default();
-        if stop.len() > limits.texts {
-            let message = format!("stop has {} texts; at most {}", stop.len(), limits.texts);
+        if stop.len() > limits.stops {
+            let message = format!("stop has {} texts; at most {}", stop.len(), limits.stops);
             return Err(ApiError::bad_field("stop", message));
         }
         Ok(Wish {

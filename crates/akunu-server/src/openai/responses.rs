@@ -1,14 +1,15 @@
-//! `/v1/responses`: one answer, as a list of items. Nothing is kept here, so that `previous_response_id` cannot be had.
+//! `/v1/responses`: one answer, as a list of items. Conversations are kept for a while, so that the next request can go on with them.
 
 mod answer;
 mod input;
 mod stream;
 
+use akunu::Message;
 use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use self::answer::{Head, ResponsesEcho};
+use self::answer::{Head, Keeping, ResponsesEcho};
 use self::input::InputItem;
 use self::stream::Items;
 use super::format::ResponseFormat;
@@ -37,7 +38,6 @@ pub(crate) struct ResponsesRequest {
     tools: Vec<Function>,
     tool_choice: Option<ToolChoice>,
     text: Option<ResponsesText>,
-    previous_response_id: Option<String>,
     #[serde(default)]
     stream: bool,
 }
@@ -65,25 +65,50 @@ pub(crate) async fn responses(
     let name = app.models.find(request.model.as_deref())?.name.clone();
     let engine = app.models.engine(request.model.as_deref()).await?;
     let is_stream = request.stream;
-    let conversation = Conversation {
+    let before = before(&app, told.previous_response_id.as_deref())?;
+    let instructions = request.instructions.clone();
+    let mut conversation = Conversation {
         one_call: told.parallel_tool_calls == Some(false),
-        ..request.conversation(&limits)?
+        ..request.conversation(before, &limits)?
     };
+    let keeping = told.store.unwrap_or(true).then(|| Keeping {
+        app: app.clone(),
+        messages: conversation.messages.clone(),
+    });
+    // They are for this response, and not for those that go on with it.
+    let told_first = instructions.map(|text| Message::new("system", text));
+    conversation.messages.splice(..0, told_first);
     let answers = ask(&engine, conversation.prompt(&engine).await?, wish)?;
-    let writer = Items::new(Head::new(name, told));
+    let writer = Items::new(Head::new(name, told, keeping));
     Reply::new(answers, writer, is_stream, limits.answering).await
 }
 
+/// The conversation that a response goes on with.
+fn before(app: &App, previous: Option<&str>) -> Result<Vec<Message>, ApiError> {
+    let Some(id) = previous else {
+        return Ok(Vec::new());
+    };
+    app.kept.get(id).ok_or_else(|| {
+        let message = format!(
+            "previous_response_id: the response `{id}` is not kept here, or not any more; send the whole conversation as input"
+        );
+        ApiError::bad_field("previous_response_id", message)
+            .with_code("previous_response_not_found")
+    })
+}
+
 impl ResponsesRequest {
-    fn conversation(self, limits: &Limits) -> Result<Conversation, ApiError> {
-        if self.previous_response_id.is_some() {
-            let message = "previous_response_id: this server keeps no answers; send the whole conversation as input";
-            return Err(ApiError::bad_field("previous_response_id", message));
-        }
+    /// What is asked, after these messages.
+    fn conversation(
+        self,
+        mut messages: Vec<Message>,
+        limits: &Limits,
+    ) -> Result<Conversation, ApiError> {
+        messages.extend(input::messages(self.input)?);
         let (tools, must_call) = tools(self.tools, self.tool_choice, limits)?;
         let format = self.text.and_then(|text| text.format);
         Ok(Conversation {
-            messages: input::messages(self.instructions, self.input)?,
+            messages,
             tools,
             format: match format {
                 _ if must_call => Format::Call,

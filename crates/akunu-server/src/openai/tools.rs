@@ -1,7 +1,8 @@
 //! Tools as OpenAI's requests have them, and which of them may be called.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::calls::Tool;
@@ -13,12 +14,18 @@ use crate::question::tool_name;
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "Tool")]
 pub(crate) struct ToolField {
+    #[serde(default, rename = "type", deserialize_with = "function_type")]
+    #[schemars(with = "Option<String>")]
+    _type: (),
     function: Function,
 }
 
 /// A function that a model may call.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Function {
+    #[serde(default, rename = "type", deserialize_with = "function_type")]
+    #[schemars(with = "Option<String>")]
+    _type: (),
     #[serde(deserialize_with = "tool_name")]
     #[schemars(with = "String", length(min = 1))]
     name: String,
@@ -28,6 +35,16 @@ pub(crate) struct Function {
     parameters: Value,
     /// Whether arguments must be valid by the schema.
     strict: Option<bool>,
+}
+
+/// Refuses tools that only the servers of their makers run.
+fn function_type<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
+    match Option::<String>::deserialize(from)?.as_deref() {
+        None | Some("function") => Ok(()),
+        Some(built_in) => Err(D::Error::custom(format!(
+            "the built-in tool `{built_in}` is not on this server; functions are, which the client runs"
+        ))),
+    }
 }
 
 impl ToolField {

@@ -12,7 +12,7 @@ use crate::engine::Engine;
 use crate::error::ApiError;
 
 /// What an answer must look like.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Format {
     /// Anything.
     #[default]
@@ -24,7 +24,7 @@ pub(crate) enum Format {
 }
 
 /// A form of text.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Form {
     /// JSON that is valid by this schema.
     Schema(Value),

@@ -89,26 +89,6 @@ fn log_probabilities_are_told_to_who_asks() {
     );
 }
 
-/// Breaks when the text has a prompt whose tokens the log probabilities lack.
-#[test]
-fn a_prompt_is_repeated_without_log_probabilities_only() {
-    let server = serve(|_| {});
-    let mut asked = json!({"prompt": "1, 2, 3,", "max_tokens": 2, "temperature": 0, "echo": true});
-    let echoed = post(server.address, "/v1/completions", &asked).json();
-    let text = echoed["choices"][0]["text"].as_str().unwrap();
-    assert!(text.starts_with("1, 2, 3, 4"), "{echoed}");
-    asked["logprobs"] = 1.into();
-    let refused = post(server.address, "/v1/completions", &asked);
-    assert_eq!(
-        (refused.status, refused.json()["error"]["param"].as_str()),
-        (400, Some("echo"))
-    );
-    asked["echo"] = false.into();
-    let scored = post(server.address, "/v1/completions", &asked).json();
-    let tokens = scored["choices"][0]["logprobs"]["tokens"].as_array();
-    assert_eq!(tokens.map(Vec::len), Some(2), "{scored}");
-}
-
 /// Breaks when a bias does not reach the choice, or when one of a token that is not there is taken.
 #[test]
 fn a_bias_decides_the_answer() {

@@ -104,6 +104,7 @@ fn questions() -> Vec<(&'static str, Value, bool)> {
             false,
         ),
         ("/api/embed", ollama(json!({"input": "a"})), false),
+        ("/api/embeddings", ollama(json!({"prompt": "a"})), false),
         ("/api/show", json!({"model": "smollm2"}), false),
         ("/tokenize", json!({"content": "Hi"}), false),
         (
@@ -111,6 +112,27 @@ fn questions() -> Vec<(&'static str, Value, bool)> {
             json!({"content": "\u{1f980}", "with_pieces": true}),
             false,
         ),
+        (
+            "/completion",
+            json!({"prompt": "1,", "n_predict": 2, "n_probs": 1}),
+            true,
+        ),
+        (
+            "/completion",
+            json!({"prompt": ["1,", "2,"], "n_predict": 1}),
+            true,
+        ),
+        (
+            "/infill",
+            json!({"input_prefix": "a", "input_suffix": "b"}),
+            false,
+        ),
+        (
+            "/v2/rerank",
+            json!({"query": "q", "documents": ["d"]}),
+            false,
+        ),
+        ("/rerank", json!({"query": "q", "documents": ["d"]}), false),
         ("/detokenize", json!({"tokens": [1, 2]}), false),
         ("/apply-template", asked, false),
         (
@@ -247,6 +269,10 @@ fn rankings_are_as_described() {
     let asked = json!({"query": "q", "documents": ["a", {"text": "b"}, "c"], "top_n": 2, "return_documents": true});
     let ranked = || post(server.address, "/v1/rerank", &asked);
     check(&document, "/v1/rerank", ranked());
+    for path in ["/v2/rerank", "/rerank"] {
+        let same = post(server.address, path, &asked);
+        check(&document, path, same);
+    }
     let results = &ranked().json()["results"];
     let first = json!({"index": 0, "relevance_score": 0.5, "document": {"text": "a"}});
     assert_eq!(

@@ -1,8 +1,29 @@
 //! A server of an encoder: vectors by both protocols, and words for what it cannot do.
 
 use super::client::{get, post};
-use super::serve_asset;
+use super::{serve, serve_asset, serve_asset_with};
+use akunu_server::ServerOptions;
 use serde_json::{Value, json};
+
+/// Breaks when a server that was started to cut texts does not, or cuts although a request says otherwise; and when a model that writes cuts
+/// nothing.
+#[test]
+fn a_server_cuts_long_texts_if_it_was_told_to() {
+    let long = json!({"input": "word ".repeat(600)});
+    let mut strict = long.clone();
+    strict["truncate"] = false.into();
+    let options = ServerOptions {
+        truncate: true,
+        ..ServerOptions::default()
+    };
+    let server = serve_asset_with("minilm", "config.json", options);
+    let ask = |body: &Value| post(server.address, "/v1/embeddings", body);
+    assert_eq!((ask(&long).status, ask(&strict).status), (200, 400));
+    drop(server);
+    let server = serve(|options| options.truncate = true);
+    let cut = post(server.address, "/v1/embeddings", &long).json();
+    assert_eq!(cut["usage"]["prompt_tokens"], 512, "{cut}");
+}
 
 fn dot(a: &Value, b: &Value) -> f64 {
     let numbers = |vector: &Value| -> Vec<f64> { serde_json::from_value(vector.clone()).unwrap() };
@@ -48,6 +69,33 @@ fn an_encoder_gives_vectors_and_says_what_it_cannot_do() {
         let refused = ask("/v1/embeddings", body);
         assert_eq!(refused["error"]["param"], param, "{refused}");
     }
+    for further in [
+        json!({"truncate": true}),
+        json!({"truncate_prompt_tokens": -1}),
+        json!({"truncate_prompt_tokens": 256}),
+    ] {
+        let mut body = json!({"input": long});
+        body.as_object_mut()
+            .unwrap()
+            .extend(further.as_object().unwrap().clone());
+        let cut = ask("/v1/embeddings", body);
+        assert_eq!(cut["usage"]["prompt_tokens"], 256, "{cut}");
+    }
+    let refused = ask(
+        "/v1/embeddings",
+        json!({"input": "a", "truncate_prompt_tokens": 10}),
+    );
+    assert_eq!(
+        refused["error"]["param"], "truncate_prompt_tokens",
+        "{refused}"
+    );
+    let many = ask(
+        "/v1/embeddings",
+        json!({"input": vec!["a"; 2048], "dimensions": 2}),
+    );
+    assert_eq!(many["data"].as_array().map(Vec::len), Some(2048));
+    let refused = ask("/v1/embeddings", json!({"input": vec!["a"; 2049]}));
+    assert_eq!(refused["error"]["param"], "input", "{refused}");
     let shown = ask("/api/show", json!({"model": "minilm"}));
     assert_eq!(shown["capabilities"], json!(["embedding"]), "{shown}");
     assert_eq!(shown["details"]["format"], "safetensors");

@@ -7,6 +7,9 @@
 //! The end of the buffer lies at the end of a page: an access 16 bytes or more behind it traps at once
 //! and names the thread; nearer ones, and those before the beginning, change the filling, which is
 //! checked after a launch. Reads of the filling give NaN in every float format.
+//!
+//! A wrong row is megabytes away, where by chance some other memory of the program may lie. So the parts without access reach
+//! as far as an index of 32 bits; they are addresses only, no memory.
 
 use std::ptr::NonNull;
 
@@ -15,13 +18,14 @@ const ALIGN: usize = 16;
 /// Filling in front of a buffer, at least.
 const LEAD: usize = 64;
 const FILL: u8 = 0xff;
+/// Addresses without access on each side; a multiple of every system's pages.
+const GUARD: usize = 4 << 30;
 
 /// Memory that kernels read and write.
 #[derive(Debug)]
 pub struct SimBuffer {
     map: NonNull<u8>,
     map_len: usize,
-    page: usize,
     start: usize,
     len: usize,
 }
@@ -43,7 +47,7 @@ impl SimBuffer {
             .checked_add(LEAD)
             .and_then(|sum| sum.checked_next_multiple_of(page))
             .ok_or_else(too_large)?;
-        let map_len = inner.checked_add(2 * page).ok_or_else(too_large)?;
+        let map_len = inner.checked_add(2 * GUARD).ok_or_else(too_large)?;
         // SAFETY: a fresh anonymous mapping; the result is checked.
         let map = unsafe {
             libc::mmap(
@@ -62,14 +66,13 @@ impl SimBuffer {
         let mut buffer = SimBuffer {
             map,
             map_len,
-            page,
-            start: page + inner - padded,
+            start: GUARD + inner - padded,
             len,
         };
         buffer.protect(true)?;
         let (start, end) = (buffer.start, buffer.start + len);
-        buffer.inner_mut()[..start - page].fill(FILL);
-        buffer.inner_mut()[end - page..].fill(FILL);
+        buffer.inner_mut()[..start - GUARD].fill(FILL);
+        buffer.inner_mut()[end - GUARD..].fill(FILL);
         Ok(buffer)
     }
 
@@ -128,8 +131,8 @@ impl SimBuffer {
         // SAFETY: whole pages of our own mapping.
         let result = unsafe {
             libc::mprotect(
-                self.map.as_ptr().add(self.page).cast(),
-                self.map_len - 2 * self.page,
+                self.map.as_ptr().add(GUARD).cast(),
+                self.map_len - 2 * GUARD,
                 access,
             )
         };
@@ -144,7 +147,7 @@ impl SimBuffer {
     /// beginning, 0 is the first byte behind the end.
     pub(crate) fn broken_filling(&self) -> Option<isize> {
         let inner = self.inner();
-        let (start, end) = (self.start - self.page, self.start + self.len - self.page);
+        let (start, end) = (self.start - GUARD, self.start + self.len - GUARD);
         // A page in front is enough: beyond it nothing near the buffer wrote.
         let before = inner[..start].iter().rposition(|&byte| byte != FILL);
         let behind = inner[end..].iter().position(|&byte| byte != FILL);
@@ -164,20 +167,14 @@ impl SimBuffer {
     fn inner(&self) -> &[u8] {
         // SAFETY: the pages between the two guards are readable and initialised.
         unsafe {
-            std::slice::from_raw_parts(
-                self.map.as_ptr().add(self.page),
-                self.map_len - 2 * self.page,
-            )
+            std::slice::from_raw_parts(self.map.as_ptr().add(GUARD), self.map_len - 2 * GUARD)
         }
     }
 
     fn inner_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `inner`, and writable: `protect(true)` is undone only during a launch.
         unsafe {
-            std::slice::from_raw_parts_mut(
-                self.map.as_ptr().add(self.page),
-                self.map_len - 2 * self.page,
-            )
+            std::slice::from_raw_parts_mut(self.map.as_ptr().add(GUARD), self.map_len - 2 * GUARD)
         }
     }
 }

@@ -124,7 +124,7 @@ fn writes_beside_a_binding_on_both_sides_near_and_far() {
     );
     assert_says(
         &write_at(i32::MIN).unwrap_err(),
-        &["kernel `write_at`", "a write"],
+        &["a write 2147483648 bytes before the beginning of buffer(0)"],
     );
     assert_eq!(write_at(50), Ok(()), "the simulator works on after traps");
 }
@@ -152,6 +152,10 @@ fn reads_beside_a_binding_trap_or_give_nan() {
     assert_says(
         &read(8).unwrap_err(),
         &["a read 12 bytes behind the end of buffer(0)"],
+    );
+    assert_says(
+        &read(i32::MAX / 4).unwrap_err(),
+        &["bytes behind the end of buffer(0)"],
     );
 }
 

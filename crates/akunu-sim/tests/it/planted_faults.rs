@@ -361,6 +361,13 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// A simulator of a broken copy, with the broken kernel alone.
+fn broken(fault: &Fault) -> Simulator {
+    let copy = broken_copy(fault);
+    let simulator = Simulator::new(copy.path(), &root().join("target/shaders/planted"));
+    simulator.expect("clang is there").only(&[fault.kernel])
+}
+
 /// A copy of the kernels with one edit.
 pub fn broken_copy(fault: &Fault) -> tempfile::TempDir {
     let copy = tempfile::tempdir().expect("a temporary folder");
@@ -420,11 +427,8 @@ fn complaint_in(schedules: &[Schedule], simulator: &Simulator, row: &KernelRow) 
 
 #[test]
 fn each_planted_fault_is_caught() {
-    let cache = root().join("target/shaders/planted");
     for fault in FAULTS {
-        let copy = broken_copy(fault);
-        let simulator = Simulator::new(copy.path(), &cache).expect("clang is there");
-        let complaint = complaint(&simulator, &row(fault.kernel));
+        let complaint = complaint(&broken(fault), &row(fault.kernel));
         assert!(
             complaint.is_some(),
             "{} in {} is not seen",
@@ -442,10 +446,8 @@ fn a_barrier_that_names_the_wrong_memory_is_caught_by_delayed_stores() {
         Schedule::Descending,
         Schedule::Random(1),
     ];
-    let cache = root().join("target/shaders/planted");
     for fault in WRONG_MEMORY {
-        let copy = broken_copy(fault);
-        let simulator = Simulator::new(copy.path(), &cache).expect("clang is there");
+        let simulator = broken(fault);
         let row = row(fault.kernel);
         let seen = complaint_in(&orders, &simulator, &row);
         assert_eq!(seen, None, "{}", fault.what);

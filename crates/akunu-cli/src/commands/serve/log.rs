@@ -13,11 +13,11 @@ pub enum LogFormat {
     Json,
 }
 
-/// Writes what the server tells from now on; without a format, its failures only.
+/// Writes what the server tells from now on; without a format, its warnings and failures only.
 pub fn start(format: Option<LogFormat>) {
     let level = match format {
         Some(_) => LevelFilter::INFO,
-        None => LevelFilter::ERROR,
+        None => LevelFilter::WARN,
     };
     let lines = tracing_subscriber::fmt()
         .with_writer(io::stderr)

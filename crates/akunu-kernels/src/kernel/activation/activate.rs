@@ -7,8 +7,7 @@
 
 use akunu_types::params::ElementwiseParams;
 
-use super::{awkward_inputs, gelu, gelu_erf, relu_squared};
-use crate::case::{Case, Rng};
+use super::{gelu, gelu_erf, relu_squared};
 use crate::chip::ChipConfig;
 use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
@@ -33,7 +32,8 @@ const fn row(name: &'static str, twin: fn(&mut Twin)) -> KernelRow {
         source: "activate",
         launch,
         twin,
-        cases: |_| cases(),
+        #[cfg(feature = "testing")]
+        cases: |_| cases::all(),
         ..KernelRow::of::<Buffers<()>>()
     }
 }
@@ -49,25 +49,32 @@ fn twin(t: &mut Twin, function: fn(f32) -> f32) {
     }
 }
 
-fn cases() -> Vec<Case> {
-    let mut rng = Rng::new(7);
-    let ordinary = rng.floats(1538, 5.0);
-    let small = rng.floats(7, 1e-3);
-    let awkward = awkward_inputs(13);
-    vec![
-        case("ordinary, count 1538", &ordinary),
-        case("near zero, count 7", &small),
-        case("all magnitudes, count 13", &awkward),
-    ]
-}
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
+    use crate::kernel::activation::cases::awkward_inputs;
 
-/// The approximation of erf is off by at most 5e-7 of values around 1: 2.5e-13 squared, and a little
-/// more near zero, where 1 + erf is 1 and the error stays the same share. The tanh form has an exponent of up to 25, which is rounded
-/// by 2e-6: 4e-12 squared.
-fn case(label: &str, x: &[f32]) -> Case {
-    let params = ElementwiseParams {
-        count: x.len() as u32,
-        ..Default::default()
-    };
-    Case::new(label, &params, 1e-11).bind(x)
+    pub fn all() -> Vec<Case> {
+        let mut rng = Rng::new(7);
+        let ordinary = rng.floats(1538, 5.0);
+        let small = rng.floats(7, 1e-3);
+        let awkward = awkward_inputs(13);
+        vec![
+            case("ordinary, count 1538", &ordinary),
+            case("near zero, count 7", &small),
+            case("all magnitudes, count 13", &awkward),
+        ]
+    }
+
+    /// The approximation of erf is off by at most 5e-7 of values around 1: 2.5e-13 squared, and a little
+    /// more near zero, where 1 + erf is 1 and the error stays the same share. The tanh form has an exponent of up to 25, which is rounded
+    /// by 2e-6: 4e-12 squared.
+    fn case(label: &str, x: &[f32]) -> Case {
+        let params = ElementwiseParams {
+            count: x.len() as u32,
+            ..Default::default()
+        };
+        Case::new(label, &params, 1e-11).bind(x)
+    }
 }

@@ -8,8 +8,7 @@
 
 use akunu_types::params::ElementwiseParams;
 
-use super::{awkward_inputs, gelu, gelu_erf, sigmoid, silu, swiglu_oai};
-use crate::case::{Case, Rng};
+use super::{gelu, gelu_erf, sigmoid, silu, swiglu_oai};
 use crate::chip::ChipConfig;
 use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
@@ -22,7 +21,8 @@ pub const GELU: KernelRow = row("gelu_gate_f32", |t| twin(t, |gate, up| gelu(gat
 
 /// The row of `gelu_erf_gate_f32`, the gate of ModernBERT.
 pub const GELU_ERF: KernelRow = KernelRow {
-    cases: |_| erf_cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::erf_cases(),
     ..row("gelu_erf_gate_f32", |t| {
         twin(t, |gate, up| gelu_erf(gate) * up)
     })
@@ -51,7 +51,8 @@ const fn row(name: &'static str, twin: fn(&mut Twin)) -> KernelRow {
         source: "gate",
         launch,
         twin,
-        cases: |_| cases(),
+        #[cfg(feature = "testing")]
+        cases: |_| cases::all(),
         ..KernelRow::of::<Buffers<()>>()
     }
 }
@@ -67,34 +68,41 @@ fn twin(t: &mut Twin, gated: fn(f32, f32) -> f32) {
     }
 }
 
-fn cases() -> Vec<Case> {
-    cases_of(&[1, 3, 4, 1023, 1536, 2050])
-}
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
+    use crate::kernel::activation::cases::awkward_inputs;
 
-/// The shader's erf is off by at most 5e-7 of 1: a large share of a single result far below zero, and none of several.
-fn erf_cases() -> Vec<Case> {
-    cases_of(&[3, 4, 1023, 2050])
-}
+    pub fn all() -> Vec<Case> {
+        of(&[1, 3, 4, 1023, 1536, 2050])
+    }
 
-fn cases_of(counts: &[usize]) -> Vec<Case> {
-    let mut rng = Rng::new(3);
-    let mut cases: Vec<Case> = counts
-        .iter()
-        .map(|&n| case(&format!("count {n}"), &rng.floats(n, 6.0)))
-        .collect();
-    cases.push(case("all magnitudes, count 13", &awkward_inputs(13)));
-    cases
-}
+    /// The shader's erf is off by at most 5e-7 of 1: a large share of a single result far below zero, and none of several.
+    pub fn erf_cases() -> Vec<Case> {
+        of(&[3, 4, 1023, 2050])
+    }
 
-/// Each element by itself in f32. An exponent of up to 25 (GELU at -6) is rounded by about 2e-6 in
-/// all, and exp passes that on as a relative error: 4e-12 squared.
-fn case(label: &str, gate: &[f32]) -> Case {
-    let params = ElementwiseParams {
-        count: gate.len() as u32,
-        ..Default::default()
-    };
-    Case::new(label, &params, 1e-11)
-        .bind(gate)
-        .bind(&Rng::new(5).floats(gate.len(), 10.0))
-        .bind(&vec![f32::NAN; gate.len()])
+    fn of(counts: &[usize]) -> Vec<Case> {
+        let mut rng = Rng::new(3);
+        let mut cases: Vec<Case> = counts
+            .iter()
+            .map(|&n| case(&format!("count {n}"), &rng.floats(n, 6.0)))
+            .collect();
+        cases.push(case("all magnitudes, count 13", &awkward_inputs(13)));
+        cases
+    }
+
+    /// Each element by itself in f32. An exponent of up to 25 (GELU at -6) is rounded by about 2e-6 in
+    /// all, and exp passes that on as a relative error: 4e-12 squared.
+    fn case(label: &str, gate: &[f32]) -> Case {
+        let params = ElementwiseParams {
+            count: gate.len() as u32,
+            ..Default::default()
+        };
+        Case::new(label, &params, 1e-11)
+            .bind(gate)
+            .bind(&Rng::new(5).floats(gate.len(), 10.0))
+            .bind(&vec![f32::NAN; gate.len()])
+    }
 }

@@ -2,10 +2,12 @@
 //!
 //! The general kernel: short contexts; prefills too short for tiles.
 
+#[cfg(feature = "testing")]
+use crate::kernel::attention::cases;
 use akunu_types::params::AttentionParams;
 
 use super::formula::Given;
-use super::{Buffers, CONSTANTS, MAX_FORMULA_HEAD_DIM, Slices, cases, grid, head_dim, work};
+use super::{Buffers, CONSTANTS, MAX_FORMULA_HEAD_DIM, Slices, grid, head_dim, work};
 use crate::chip::SIMD_WIDTH;
 use crate::table::{Args, Family, KernelRow, Launch};
 use crate::twin::Twin;
@@ -19,6 +21,7 @@ pub const ROW: KernelRow = KernelRow {
     launch: |args, _| launch(args),
     work,
     twin: |t| twin_by(t, |query, _| query),
+    #[cfg(feature = "testing")]
     cases: |_| cases::decode(),
     ..KernelRow::of::<Buffers<()>>()
 };

@@ -5,10 +5,12 @@
 //! own attention, and the logarithm to base 2 of the sum of its weights `2^score`: zeros and -∞ where it has no key. Heads
 //! that share keys are in one threadgroup, which reads them from memory once.
 
+#[cfg(feature = "testing")]
+use crate::kernel::attention::cases;
 use akunu_types::params::{AttentionParams, Row};
 
 use super::formula::Given;
-use super::{CONSTANTS, MAX_HEAD_DIM, cases, is_supported, sizes, work};
+use super::{CONSTANTS, MAX_HEAD_DIM, is_supported, sizes, work};
 use crate::chip::SIMD_WIDTH;
 use crate::cost::Work;
 use crate::table::{Args, Family, KernelRow, Launch, Pool, buffers};
@@ -42,6 +44,7 @@ pub const ROW: KernelRow = KernelRow {
     launch: |args, _| launch(args),
     work: |args, once| split_work(args, once),
     twin,
+    #[cfg(feature = "testing")]
     cases: |_| cases::split(),
     ..KernelRow::of::<Buffers<()>>()
 };

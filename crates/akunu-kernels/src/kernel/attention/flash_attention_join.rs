@@ -6,7 +6,6 @@ use akunu_types::params::AttentionParams;
 use super::flash_attention_decode_split::MAX_PARTS;
 use super::formula::query_offset;
 use super::{MAX_HEAD_DIM, head_dim, sizes};
-use crate::case::{Case, Rng};
 use crate::constant::Constant;
 use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
@@ -30,7 +29,8 @@ pub const ROW: KernelRow = KernelRow {
     launch: |args, _| launch(args),
     work,
     twin,
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -80,49 +80,55 @@ fn twin(t: &mut Twin) {
     }
 }
 
-/// (head_dim, heads, rows, parts, first row, gap between rows)
-fn cases() -> Vec<Case> {
-    [
-        (64, 3, 1, 1, 0, 0),
-        (80, 2, 2, 5, 3, 8),
-        (128, 4, 1, 33, 0, 0),
-        (256, 1, 3, 64, 1, 0),
-    ]
-    .map(case)
-    .into()
-}
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
 
-/// The exponential is good to two units in the last place: 1e-6, 1e-12 squared. Some parts have no key, and of the last row
-/// none has.
-fn case(
-    (head_dim, n_heads, n_rows, n_parts, first_row, gap): (u32, u32, u32, u32, u32, u32),
-) -> Case {
-    let elements = n_heads * head_dim;
-    let params = AttentionParams {
-        n_rows,
-        first_row,
-        n_heads,
-        n_kv_heads: 1,
-        head_dim,
-        q_stride: elements + gap,
-        n_parts,
-        ..Default::default()
-    };
-    let mut rng = Rng::new(u64::from(head_dim + n_parts));
-    let n_weights = (n_rows * n_heads * n_parts) as usize;
-    let mut parts = rng.floats(n_weights * head_dim as usize, 1.0);
-    let mut weights = rng.floats(n_weights, 20.0);
-    for (at, weight) in weights.iter_mut().enumerate() {
-        let is_last_row = n_rows > 1 && at >= n_weights - (n_heads * n_parts) as usize;
-        if at % 3 == 1 || is_last_row {
-            *weight = f32::NEG_INFINITY;
-            parts[at * head_dim as usize..][..head_dim as usize].fill(0.0);
-        }
+    /// (head_dim, heads, rows, parts, first row, gap between rows)
+    pub fn all() -> Vec<Case> {
+        [
+            (64, 3, 1, 1, 0, 0),
+            (80, 2, 2, 5, 3, 8),
+            (128, 4, 1, 33, 0, 0),
+            (256, 1, 3, 64, 1, 0),
+        ]
+        .map(case)
+        .into()
     }
-    let n_out = ((first_row + n_rows) * (elements + gap)) as usize;
-    let label = format!("head_dim {head_dim}, {n_heads} heads, {n_rows} rows, {n_parts} parts");
-    Case::new(label, &params, 1e-11)
-        .bind(&parts)
-        .bind(&weights)
-        .bind(&vec![f32::NAN; n_out])
+
+    /// The exponential is good to two units in the last place: 1e-6, 1e-12 squared. Some parts have no key, and of the last row
+    /// none has.
+    fn case(
+        (head_dim, n_heads, n_rows, n_parts, first_row, gap): (u32, u32, u32, u32, u32, u32),
+    ) -> Case {
+        let elements = n_heads * head_dim;
+        let params = AttentionParams {
+            n_rows,
+            first_row,
+            n_heads,
+            n_kv_heads: 1,
+            head_dim,
+            q_stride: elements + gap,
+            n_parts,
+            ..Default::default()
+        };
+        let mut rng = Rng::new(u64::from(head_dim + n_parts));
+        let n_weights = (n_rows * n_heads * n_parts) as usize;
+        let mut parts = rng.floats(n_weights * head_dim as usize, 1.0);
+        let mut weights = rng.floats(n_weights, 20.0);
+        for (at, weight) in weights.iter_mut().enumerate() {
+            let is_last_row = n_rows > 1 && at >= n_weights - (n_heads * n_parts) as usize;
+            if at % 3 == 1 || is_last_row {
+                *weight = f32::NEG_INFINITY;
+                parts[at * head_dim as usize..][..head_dim as usize].fill(0.0);
+            }
+        }
+        let n_out = ((first_row + n_rows) * (elements + gap)) as usize;
+        let label = format!("head_dim {head_dim}, {n_heads} heads, {n_rows} rows, {n_parts} parts");
+        Case::new(label, &params, 1e-11)
+            .bind(&parts)
+            .bind(&weights)
+            .bind(&vec![f32::NAN; n_out])
+    }
 }

@@ -1,9 +1,11 @@
 //! `flash_attention_prefill_f16`: 8 or 16 rows of one sequence a threadgroup, SIMD group matrices; medium
 //! prefills and heads of up to 256 elements.
 
+#[cfg(feature = "testing")]
+use crate::kernel::attention::cases;
 use akunu_types::params::AttentionParams;
 
-use super::{CONSTANTS, cases, flash_attention_decode, grid, work_of};
+use super::{CONSTANTS, flash_attention_decode, grid, work_of};
 use crate::constant::Constant;
 use crate::table::{Args, KernelRow, Launch};
 
@@ -27,6 +29,7 @@ pub const ROW: KernelRow = KernelRow {
     ],
     launch: |args, _| launch(args),
     work: |args, once| work_of(args, once, 1),
+    #[cfg(feature = "testing")]
     cases: |_| cases::prefill(),
     ..flash_attention_decode::ROW
 };

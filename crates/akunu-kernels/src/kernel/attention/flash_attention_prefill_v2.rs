@@ -1,10 +1,12 @@
 //! `flash_attention_prefill_v2_f16`: 32 rows of one sequence a threadgroup, everything but the keys and
 //! values in registers; long prefills and heads of up to 128 elements.
 
+#[cfg(feature = "testing")]
+use crate::kernel::attention::cases;
 use akunu_types::params::AttentionParams;
 
 use super::flash_attention_prefill::PREFILL_THREADS;
-use super::{cases, flash_attention_decode, flash_attention_prefill, grid};
+use super::{flash_attention_decode, flash_attention_prefill, grid};
 use crate::table::{KernelRow, Launch};
 
 /// The largest head whose output fits into registers.
@@ -21,6 +23,7 @@ pub const ROW: KernelRow = KernelRow {
         let grid = grid(args, &p, V2_QUERY_ROWS, V2_MAX_HEAD_DIM);
         Launch::new(grid, [PREFILL_THREADS, 1, 1])
     },
+    #[cfg(feature = "testing")]
     cases: |_| cases::prefill_v2(),
     work: flash_attention_prefill::ROW.work,
     ..flash_attention_decode::ROW

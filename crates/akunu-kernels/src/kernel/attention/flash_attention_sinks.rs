@@ -7,10 +7,12 @@
 //!
 //! It takes any rows, those of a prompt as well.
 
+#[cfg(feature = "testing")]
+use crate::kernel::attention::cases;
 use akunu_types::params::{AttentionParams, Row};
 
 use super::formula::Given;
-use super::{cases, flash_attention_decode, sizes};
+use super::{flash_attention_decode, sizes};
 use crate::table::{KernelRow, Pool, buffers};
 use crate::twin::Twin;
 
@@ -30,6 +32,7 @@ buffers! {
 pub const ROW: KernelRow = KernelRow {
     name: ("flash_attention_sinks_f16", ""),
     twin,
+    #[cfg(feature = "testing")]
     cases: |_| cases::sinks(),
     family: flash_attention_decode::ROW.family,
     source: flash_attention_decode::ROW.source,

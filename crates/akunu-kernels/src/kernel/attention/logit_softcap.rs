@@ -2,7 +2,6 @@
 
 use akunu_types::params::LogitSoftcapParams;
 
-use crate::case::{Case, Rng};
 use crate::table::{Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
 
@@ -19,7 +18,8 @@ pub const ROW: KernelRow = KernelRow {
     source: "logit_softcap",
     launch: |args, _| Launch::elementwise(args.params::<LogitSoftcapParams>().count),
     twin,
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -31,25 +31,31 @@ fn twin(t: &mut Twin) {
     }
 }
 
-fn cases() -> Vec<Case> {
-    // elements, cap, size of the logits
-    [
-        (1, 30.0, 1.0),
-        (255, 50.0, 100.0),
-        (257, 30.0, 1e-3),
-        (1000, 30.0, 1e5),
-    ]
-    .map(case)
-    .into()
-}
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
 
-/// tanh is good to a few units in the last place: 1e-6, 1e-12 squared.
-fn case((count, cap, scale): (u32, f32, f32)) -> Case {
-    let params = LogitSoftcapParams {
-        cap,
-        count,
-        ..Default::default()
-    };
-    let label = format!("{count} logits up to {scale}, cap {cap}");
-    Case::new(label, &params, 1e-11).bind(&Rng::new(count.into()).floats(count as usize, scale))
+    pub fn all() -> Vec<Case> {
+        // elements, cap, size of the logits
+        [
+            (1, 30.0, 1.0),
+            (255, 50.0, 100.0),
+            (257, 30.0, 1e-3),
+            (1000, 30.0, 1e5),
+        ]
+        .map(case)
+        .into()
+    }
+
+    /// tanh is good to a few units in the last place: 1e-6, 1e-12 squared.
+    fn case((count, cap, scale): (u32, f32, f32)) -> Case {
+        let params = LogitSoftcapParams {
+            cap,
+            count,
+            ..Default::default()
+        };
+        let label = format!("{count} logits up to {scale}, cap {cap}");
+        Case::new(label, &params, 1e-11).bind(&Rng::new(count.into()).floats(count as usize, scale))
+    }
 }

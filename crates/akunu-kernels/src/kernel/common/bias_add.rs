@@ -3,7 +3,6 @@
 use akunu_types::params::MatrixParams;
 
 use super::launch_matrix;
-use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
@@ -22,7 +21,8 @@ pub const ROW: KernelRow = KernelRow {
     source: "bias_add",
     launch,
     twin,
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -40,20 +40,26 @@ fn twin(t: &mut Twin) {
     }
 }
 
-fn cases() -> Vec<Case> {
-    let shapes = [(1, 1), (3, 7), (2, 384), (5, 1030), (1, 1028)];
-    shapes.into_iter().map(case).collect()
-}
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
 
-/// One addition each: exact.
-fn case((rows, cols): (u32, u32)) -> Case {
-    let mut rng = Rng::new(u64::from(cols));
-    let params = MatrixParams {
-        rows,
-        cols,
-        ..Default::default()
-    };
-    Case::new(format!("{rows} x {cols}"), &params, 0.0)
-        .bind(&rng.floats((rows * cols) as usize, 1e3))
-        .bind(&rng.floats(cols as usize, 1.0))
+    pub fn all() -> Vec<Case> {
+        let shapes = [(1, 1), (3, 7), (2, 384), (5, 1030), (1, 1028)];
+        shapes.into_iter().map(case).collect()
+    }
+
+    /// One addition each: exact.
+    fn case((rows, cols): (u32, u32)) -> Case {
+        let mut rng = Rng::new(u64::from(cols));
+        let params = MatrixParams {
+            rows,
+            cols,
+            ..Default::default()
+        };
+        Case::new(format!("{rows} x {cols}"), &params, 0.0)
+            .bind(&rng.floats((rows * cols) as usize, 1e3))
+            .bind(&rng.floats(cols as usize, 1.0))
+    }
 }

@@ -2,7 +2,6 @@
 
 use akunu_types::params::ElementwiseParams;
 
-use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
@@ -21,7 +20,8 @@ pub const ROW: KernelRow = KernelRow {
     source: "copy",
     launch,
     twin,
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -34,17 +34,23 @@ fn twin(t: &mut Twin) {
     y.copy_from_slice(x);
 }
 
-/// Values are only moved: exact.
-fn cases() -> Vec<Case> {
-    let counts = [1u32, 5, 640, 1026].into_iter();
-    let case = |count: u32| {
-        let params = ElementwiseParams {
-            count,
-            ..Default::default()
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
+
+    /// Values are only moved: exact.
+    pub fn all() -> Vec<Case> {
+        let counts = [1u32, 5, 640, 1026].into_iter();
+        let case = |count: u32| {
+            let params = ElementwiseParams {
+                count,
+                ..Default::default()
+            };
+            Case::new(format!("count {count}"), &params, 0.0)
+                .bind(&Rng::new(u64::from(count)).floats(count as usize, 9.0))
+                .bind(&vec![f32::NAN; count as usize])
         };
-        Case::new(format!("count {count}"), &params, 0.0)
-            .bind(&Rng::new(u64::from(count)).floats(count as usize, 9.0))
-            .bind(&vec![f32::NAN; count as usize])
-    };
-    counts.map(case).collect()
+        counts.map(case).collect()
+    }
 }

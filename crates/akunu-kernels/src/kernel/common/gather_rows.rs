@@ -3,7 +3,6 @@
 use akunu_types::params::GatherRowsParams;
 
 use super::launch_matrix;
-use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
@@ -26,7 +25,8 @@ pub const ROW: KernelRow = KernelRow {
     launch,
     work,
     twin,
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -51,29 +51,35 @@ fn twin(t: &mut Twin) {
     }
 }
 
-fn cases() -> Vec<Case> {
-    vec![
-        case(1, 1, &[0]),
-        case(7, 4, &[3, 0, 3]),
-        case(576, 3, &[2]),
-        case(1030, 5, &[4, 1, 2, 3, 0]),
-    ]
-}
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
 
-/// Elements are only moved: exact.
-fn case(dim: u32, row_capacity: u32, outputs: &[u32]) -> Case {
-    let params = GatherRowsParams {
-        n_rows: outputs.len() as u32,
-        dim,
-        row_capacity,
-        ..Default::default()
-    };
-    Case::new(
-        format!("rows {outputs:?} of {row_capacity} x {dim}"),
-        &params,
-        0.0,
-    )
-    .bind(&Rng::new(u64::from(dim)).floats((row_capacity * dim) as usize, 1.0))
-    .bind(outputs)
-    .bind(&vec![f32::NAN; outputs.len() * dim as usize])
+    pub fn all() -> Vec<Case> {
+        vec![
+            case(1, 1, &[0]),
+            case(7, 4, &[3, 0, 3]),
+            case(576, 3, &[2]),
+            case(1030, 5, &[4, 1, 2, 3, 0]),
+        ]
+    }
+
+    /// Elements are only moved: exact.
+    fn case(dim: u32, row_capacity: u32, outputs: &[u32]) -> Case {
+        let params = GatherRowsParams {
+            n_rows: outputs.len() as u32,
+            dim,
+            row_capacity,
+            ..Default::default()
+        };
+        Case::new(
+            format!("rows {outputs:?} of {row_capacity} x {dim}"),
+            &params,
+            0.0,
+        )
+        .bind(&Rng::new(u64::from(dim)).floats((row_capacity * dim) as usize, 1.0))
+        .bind(outputs)
+        .bind(&vec![f32::NAN; outputs.len() * dim as usize])
+    }
 }

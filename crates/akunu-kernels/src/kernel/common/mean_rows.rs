@@ -5,7 +5,6 @@
 use akunu_types::params::{GatherRowsParams, Row};
 
 use super::launch_matrix;
-use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
@@ -26,7 +25,8 @@ pub const ROW: KernelRow = KernelRow {
     source: "mean_rows",
     launch,
     twin,
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -54,33 +54,39 @@ fn twin(t: &mut Twin) {
     }
 }
 
-fn cases() -> Vec<Case> {
-    vec![
-        case(1, &[1], &[0]),
-        case(7, &[2, 3], &[4, 0]),
-        case(384, &[5, 1, 9], &[0, 5, 14]),
-        case(1030, &[3], &[1]),
-    ]
-}
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
 
-/// Texts of some lengths, and one row of each that is wanted. Sums in the same order, and one division: f32 exactly,
-/// but for executors that divide by multiplying.
-fn case(dim: u32, lengths: &[u32], outputs: &[u32]) -> Case {
-    let row_capacity = lengths.iter().sum();
-    let params = GatherRowsParams {
-        n_rows: outputs.len() as u32,
-        dim,
-        row_capacity,
-        ..Default::default()
-    };
-    let texts = lengths.iter().zip(0..);
-    let rows: Vec<Row> = texts
-        .flat_map(|(&length, text)| (0..length).map(move |at| Row::of_text(text, at, length)))
-        .collect();
-    let label = format!("texts of {lengths:?} rows x {dim}");
-    Case::new(label, &params, 1e-13)
-        .bind(&Rng::new(u64::from(dim)).floats((row_capacity * dim) as usize, 1.0))
-        .bind(outputs)
-        .bind(&vec![f32::NAN; outputs.len() * dim as usize])
-        .bind(&rows)
+    pub fn all() -> Vec<Case> {
+        vec![
+            case(1, &[1], &[0]),
+            case(7, &[2, 3], &[4, 0]),
+            case(384, &[5, 1, 9], &[0, 5, 14]),
+            case(1030, &[3], &[1]),
+        ]
+    }
+
+    /// Texts of some lengths, and one row of each that is wanted. Sums in the same order, and one division: f32 exactly,
+    /// but for executors that divide by multiplying.
+    fn case(dim: u32, lengths: &[u32], outputs: &[u32]) -> Case {
+        let row_capacity = lengths.iter().sum();
+        let params = GatherRowsParams {
+            n_rows: outputs.len() as u32,
+            dim,
+            row_capacity,
+            ..Default::default()
+        };
+        let texts = lengths.iter().zip(0..);
+        let rows: Vec<Row> = texts
+            .flat_map(|(&length, text)| (0..length).map(move |at| Row::of_text(text, at, length)))
+            .collect();
+        let label = format!("texts of {lengths:?} rows x {dim}");
+        Case::new(label, &params, 1e-13)
+            .bind(&Rng::new(u64::from(dim)).floats((row_capacity * dim) as usize, 1.0))
+            .bind(outputs)
+            .bind(&vec![f32::NAN; outputs.len() * dim as usize])
+            .bind(&rows)
+    }
 }

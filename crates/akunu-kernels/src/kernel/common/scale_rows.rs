@@ -9,7 +9,6 @@
 use akunu_types::params::{Row, ScaleRowsParams};
 
 use super::launch_matrix;
-use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
@@ -30,7 +29,8 @@ pub const ROW: KernelRow = KernelRow {
     source: "scale_rows",
     launch,
     twin,
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -63,42 +63,48 @@ fn twin(t: &mut Twin) {
     }
 }
 
-fn cases() -> Vec<Case> {
-    vec![
-        case(1, &[0], None),
-        case(8, &[2, 0, 1, 2], None),
-        case(7, &[3, 1, 0], Some(&[2, 0])),
-        case(1030, &[1, 0, 1, 3, 2], Some(&[4, 3, 1])),
-    ]
-}
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
 
-/// Four sequences, one of them with the factor 0 and infinities in its rows; the last row is idle. One product each:
-/// exact.
-fn case(cols: u32, sequences: &[u32], outputs: Option<&[u32]>) -> Case {
-    let mut rows: Vec<Row> = sequences.iter().map(|&s| Row::at(s, 5)).collect();
-    if let Some(last) = rows.last_mut().filter(|_| sequences.len() > 1) {
-        last.flags = 0;
+    pub fn all() -> Vec<Case> {
+        vec![
+            case(1, &[0], None),
+            case(8, &[2, 0, 1, 2], None),
+            case(7, &[3, 1, 0], Some(&[2, 0])),
+            case(1030, &[1, 0, 1, 3, 2], Some(&[4, 3, 1])),
+        ]
     }
-    let n_rows = outputs.map_or(sequences.len(), <[u32]>::len);
-    let params = ScaleRowsParams {
-        n_rows: n_rows as u32,
-        cols,
-        row_capacity: sequences.len() as u32,
-        n_sequences: 4,
-        by_output: u32::from(outputs.is_some()),
-        ..Default::default()
-    };
-    let identity: Vec<u32> = (0..n_rows as u32).collect();
-    let outputs = outputs.unwrap_or(&identity);
-    let mut x = Rng::new(u64::from(cols)).floats(n_rows * cols as usize, 1.0);
-    for (x, &output) in x.chunks_exact_mut(cols as usize).zip(outputs) {
-        if sequences[output as usize] == 2 {
-            x.fill(f32::INFINITY);
+
+    /// Four sequences, one of them with the factor 0 and infinities in its rows; the last row is idle. One product each:
+    /// exact.
+    fn case(cols: u32, sequences: &[u32], outputs: Option<&[u32]>) -> Case {
+        let mut rows: Vec<Row> = sequences.iter().map(|&s| Row::at(s, 5)).collect();
+        if let Some(last) = rows.last_mut().filter(|_| sequences.len() > 1) {
+            last.flags = 0;
         }
+        let n_rows = outputs.map_or(sequences.len(), <[u32]>::len);
+        let params = ScaleRowsParams {
+            n_rows: n_rows as u32,
+            cols,
+            row_capacity: sequences.len() as u32,
+            n_sequences: 4,
+            by_output: u32::from(outputs.is_some()),
+            ..Default::default()
+        };
+        let identity: Vec<u32> = (0..n_rows as u32).collect();
+        let outputs = outputs.unwrap_or(&identity);
+        let mut x = Rng::new(u64::from(cols)).floats(n_rows * cols as usize, 1.0);
+        for (x, &output) in x.chunks_exact_mut(cols as usize).zip(outputs) {
+            if sequences[output as usize] == 2 {
+                x.fill(f32::INFINITY);
+            }
+        }
+        Case::new(format!("{n_rows} rows x {cols}"), &params, 0.0)
+            .bind(&x)
+            .bind(&rows)
+            .bind(outputs)
+            .bind(&[1.0f32, -0.75, 0.0, 3.5])
     }
-    Case::new(format!("{n_rows} rows x {cols}"), &params, 0.0)
-        .bind(&x)
-        .bind(&rows)
-        .bind(outputs)
-        .bind(&[1.0f32, -0.75, 0.0, 3.5])
 }

@@ -12,7 +12,6 @@
 use akunu_types::params::HalfRowsParams;
 use half::f16;
 
-use crate::case::{Case, Rng};
 use crate::chip::{ChipConfig, SIMD_WIDTH};
 use crate::kernel::activation::{gelu, silu};
 use crate::kernel::norm::rmsnorm::rmsnorm;
@@ -58,7 +57,8 @@ pub const ROW: KernelRow = KernelRow {
         let Slices { x, y, factor } = Slices::of(t);
         halve(&p, x, y, factor);
     },
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -78,7 +78,8 @@ pub const NORM: KernelRow = KernelRow {
         }
         halve(&p, &normed, y, factor);
     },
-    cases: |_| cases_of_two(1),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::of_two(1),
     ..KernelRow::of::<NormBuffers<()>>()
 };
 
@@ -95,7 +96,8 @@ const fn gated(name: &'static str, twin: fn(&mut Twin)) -> KernelRow {
         source: "half_rows",
         launch,
         twin,
-        cases: |_| cases_of_two(u32::MAX),
+        #[cfg(feature = "testing")]
+        cases: |_| cases::of_two(u32::MAX),
         ..KernelRow::of::<GateBuffers<()>>()
     }
 }
@@ -195,61 +197,67 @@ fn power_of_two(x: f32) -> f32 {
     f32::from_bits((x.to_bits() & 0x7f80_0000).max(LEAST))
 }
 
-/// Rows, elements of a row and of one with its zeros, the size of numbers, and how they lie.
-type Shape = (u32, u32, u32, f32, Order);
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
 
-/// Rows shorter and longer than the threads, and than what they keep; of whole vectors and not, with and without zeros behind them;
-/// numbers that no half holds, and none but zeros; tiles, the last of which is not full. Only the rounding of ties can differ:
-/// exact.
-fn cases() -> Vec<Case> {
-    let shapes = [
-        (1, 3, 64, 1.0, Order::Rows),
-        (5, 64, 64, 1e6, Order::Rows),
-        (2, 300, 320, 1e-30, Order::Rows),
-        (3, 1030, 1088, 0.1, Order::Rows),
-        (2, 8, 16, 0.0, Order::Rows),
-        (1, 16_400, 16_448, 1.0, Order::Rows),
-        (9, 300, 384, 1.0, Order::Spans),
-        (8, 130, 256, 1e6, Order::Spans),
-        (9, 300, 384, 1.0, Order::Columns),
-        (8, 130, 256, 1e6, Order::Columns),
-    ];
-    shapes.map(|shape| case(shape, None, 0.0)).into()
-}
+    /// Rows, elements of a row and of one with its zeros, the size of numbers, and how they lie.
+    type Shape = (u32, u32, u32, f32, Order);
 
-/// Rows of whole vectors and not, in tiles and not; the second input has at most `most_rows`. Norms and gates are rounded in
-/// another order, so that a few halves are their neighbours: 1e-10 or less.
-fn cases_of_two(most_rows: u32) -> Vec<Case> {
-    let shapes = [
-        (3, 37, 64, 1.0, Order::Rows),
-        (2, 1024, 1024, 20.0, Order::Rows),
-        (1, 16_400, 16_448, 1.0, Order::Rows),
-        (9, 300, 384, 1.0, Order::Spans),
-        (9, 300, 384, 1.0, Order::Columns),
-    ];
-    let of_two = |shape: Shape| case(shape, Some(shape.0.min(most_rows)), 1e-8);
-    shapes.map(of_two).into()
-}
-
-/// One of them, with a second input of so many rows, if any.
-fn case(shape: Shape, rows_of_second: Option<u32>, nmse: f64) -> Case {
-    let (rows, cols, stride, scale, order) = shape;
-    let params = HalfRowsParams {
-        rows,
-        cols,
-        stride,
-        order: order.code(),
-        eps: 1e-5,
-        ..Default::default()
-    };
-    let mut rng = Rng::new(u64::from(rows * cols));
-    let label = format!("{rows} × {cols} in {stride}, {scale}, {order:?}");
-    let x = rng.floats((rows * cols) as usize, scale);
-    let mut case = Case::new(label, &params, nmse).bind(&x);
-    if let Some(rows) = rows_of_second {
-        case = case.bind(&rng.floats((rows * cols) as usize, 1.0));
+    /// Rows shorter and longer than the threads, and than what they keep; of whole vectors and not, with and without zeros behind them;
+    /// numbers that no half holds, and none but zeros; tiles, the last of which is not full. Only the rounding of ties can differ:
+    /// exact.
+    pub fn all() -> Vec<Case> {
+        let shapes = [
+            (1, 3, 64, 1.0, Order::Rows),
+            (5, 64, 64, 1e6, Order::Rows),
+            (2, 300, 320, 1e-30, Order::Rows),
+            (3, 1030, 1088, 0.1, Order::Rows),
+            (2, 8, 16, 0.0, Order::Rows),
+            (1, 16_400, 16_448, 1.0, Order::Rows),
+            (9, 300, 384, 1.0, Order::Spans),
+            (8, 130, 256, 1e6, Order::Spans),
+            (9, 300, 384, 1.0, Order::Columns),
+            (8, 130, 256, 1e6, Order::Columns),
+        ];
+        shapes.map(|shape| case(shape, None, 0.0)).into()
     }
-    let n_halves = order.rows(rows) * stride;
-    case.bind(&vec![f16::NAN; n_halves as usize])
-        .bind(&vec![f32::NAN; rows as usize])
+
+    /// Rows of whole vectors and not, in tiles and not; the second input has at most `most_rows`. Norms and gates are rounded in
+    /// another order, so that a few halves are their neighbours: 1e-10 or less.
+    pub fn of_two(most_rows: u32) -> Vec<Case> {
+        let shapes = [
+            (3, 37, 64, 1.0, Order::Rows),
+            (2, 1024, 1024, 20.0, Order::Rows),
+            (1, 16_400, 16_448, 1.0, Order::Rows),
+            (9, 300, 384, 1.0, Order::Spans),
+            (9, 300, 384, 1.0, Order::Columns),
+        ];
+        let of_two = |shape: Shape| case(shape, Some(shape.0.min(most_rows)), 1e-8);
+        shapes.map(of_two).into()
+    }
+
+    /// One of them, with a second input of so many rows, if any.
+    fn case(shape: Shape, rows_of_second: Option<u32>, nmse: f64) -> Case {
+        let (rows, cols, stride, scale, order) = shape;
+        let params = HalfRowsParams {
+            rows,
+            cols,
+            stride,
+            order: order.code(),
+            eps: 1e-5,
+            ..Default::default()
+        };
+        let mut rng = Rng::new(u64::from(rows * cols));
+        let label = format!("{rows} × {cols} in {stride}, {scale}, {order:?}");
+        let x = rng.floats((rows * cols) as usize, scale);
+        let mut case = Case::new(label, &params, nmse).bind(&x);
+        if let Some(rows) = rows_of_second {
+            case = case.bind(&rng.floats((rows * cols) as usize, 1.0));
+        }
+        let n_halves = order.rows(rows) * stride;
+        case.bind(&vec![f16::NAN; n_halves as usize])
+            .bind(&vec![f32::NAN; rows as usize])
+    }
 }

@@ -5,7 +5,6 @@
 use akunu_types::params::ElementwiseParams;
 use half::f16;
 
-use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
@@ -24,7 +23,8 @@ pub const ROW: KernelRow = KernelRow {
     source: "halves",
     launch,
     twin,
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -39,18 +39,24 @@ fn twin(t: &mut Twin) {
     }
 }
 
-/// Whole vectors and not, and numbers that only a half's smallest steps hold. All round alike: exact.
-fn cases() -> Vec<Case> {
-    [(1, 1.0), (1538, 100.0), (2048, 1e-3), (7, 6e4)]
-        .map(|(count, scale): (u32, f32)| {
-            let params = ElementwiseParams {
-                count,
-                ..Default::default()
-            };
-            let mut rng = Rng::new(u64::from(count));
-            Case::new(format!("{count} up to {scale}"), &params, 0.0)
-                .bind(&rng.floats(count as usize, scale))
-                .bind(&vec![f16::NAN; count as usize])
-        })
-        .into()
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
+
+    /// Whole vectors and not, and numbers that only a half's smallest steps hold. All round alike: exact.
+    pub fn all() -> Vec<Case> {
+        [(1, 1.0), (1538, 100.0), (2048, 1e-3), (7, 6e4)]
+            .map(|(count, scale): (u32, f32)| {
+                let params = ElementwiseParams {
+                    count,
+                    ..Default::default()
+                };
+                let mut rng = Rng::new(u64::from(count));
+                Case::new(format!("{count} up to {scale}"), &params, 0.0)
+                    .bind(&rng.floats(count as usize, scale))
+                    .bind(&vec![f16::NAN; count as usize])
+            })
+            .into()
+    }
 }

@@ -2,17 +2,15 @@
 //!
 //! One thread for each run of 8 values.
 
-use akunu_program::{MlxLayout, ScaleType};
 use akunu_types::params::{EmbeddingParams, MLXParams};
 use akunu_types::{DType, SharedStruct};
 
-use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::constant::Constant;
 use crate::cost::{Traffic, Work};
 use crate::table::{Args, Family, KernelRow, Launch, Weight, buffers};
 use crate::twin::Twin;
-use crate::weight::{WeightLayout, case_block, mlx_constants, mlx_params, run_launch};
+use crate::weight::{WeightLayout, run_launch};
 
 buffers! {
     pub struct Buffers, Slices(|args| (tokens, table) = lookup(args), EmbeddingParams at 3) {
@@ -50,7 +48,8 @@ pub fn row(dtype: DType) -> KernelRow {
         launch,
         work,
         twin,
-        cases,
+        #[cfg(feature = "testing")]
+        cases: cases::all,
         ..KernelRow::of::<Buffers<()>>()
     }
 }
@@ -92,67 +91,75 @@ fn twin(t: &mut Twin) {
     }
 }
 
-/// (tokens, vocabulary, dim): dims below, at and beyond a run and a threadgroup's 1024 values.
-const SHAPES: [(u32, u32, u32); 4] = [(1, 1, 5), (3, 7, 64), (2, 300, 576), (5, 9, 1100)];
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
+    use crate::weight::{case_block, mlx_constants, mlx_params};
+    use akunu_program::{MlxLayout, ScaleType};
 
-fn cases(dtype: Option<DType>) -> Vec<Case> {
-    let Some(dtype) = dtype else {
-        return Vec::new();
-    };
-    let each = SHAPES.iter().enumerate();
-    each.map(|(at, &(tokens, vocab, dim))| {
-        let group_size = [32, 64, 128, 64][at];
-        let block = case_block(dtype, group_size);
-        case(
-            dtype,
-            (tokens, vocab, dim.next_multiple_of(block)),
-            group_size,
-        )
-    })
-    .collect()
-}
+    /// (tokens, vocabulary, dim): dims below, at and beyond a run and a threadgroup's 1024 values.
+    const SHAPES: [(u32, u32, u32); 4] = [(1, 1, 5), (3, 7, 64), (2, 300, 576), (5, 9, 1100)];
 
-/// Products of a scale and a number are exact in f32, so that a value is rounded once. Only q6_k has 25-bit products, which
-/// `scale * q + offset` and `scale * (q - 32)` round differently, and those of MLX scales in f32 are rounded before the bias
-/// is added, unless a GPU fuses both.
-fn case(dtype: DType, (tokens, vocab, dim): (u32, u32, u32), group_size: u32) -> Case {
-    let has_wide_scales = || {
-        let params = mlx_params(dtype, vocab, dim, group_size);
-        MlxLayout::of(&params).scale_type == ScaleType::F32
-    };
-    let is_rounded = dtype == DType::Q6_K || dtype.mlx_bits().is_some() && has_wide_scales();
-    let nmse = if is_rounded { 1e-13 } else { 0.0 };
-    let label = format!("tokens {tokens}, vocabulary {vocab}, dim {dim}");
-    let case = if dtype.mlx_bits().is_some() {
-        let params = MLXParams {
-            M: tokens,
-            ..mlx_params(dtype, vocab, dim, group_size)
+    pub fn all(dtype: Option<DType>) -> Vec<Case> {
+        let Some(dtype) = dtype else {
+            return Vec::new();
         };
-        let special = mlx_constants(&MlxLayout::of(&params));
-        let case = Case::new(label, &params, nmse);
-        if tokens == 3 {
-            case.constants(special)
+        let each = SHAPES.iter().enumerate();
+        each.map(|(at, &(tokens, vocab, dim))| {
+            let group_size = [32, 64, 128, 64][at];
+            let block = case_block(dtype, group_size);
+            case(
+                dtype,
+                (tokens, vocab, dim.next_multiple_of(block)),
+                group_size,
+            )
+        })
+        .collect()
+    }
+
+    /// Products of a scale and a number are exact in f32, so that a value is rounded once. Only q6_k has 25-bit products, which
+    /// `scale * q + offset` and `scale * (q - 32)` round differently, and those of MLX scales in f32 are rounded before the bias
+    /// is added, unless a GPU fuses both.
+    fn case(dtype: DType, (tokens, vocab, dim): (u32, u32, u32), group_size: u32) -> Case {
+        let has_wide_scales = || {
+            let params = mlx_params(dtype, vocab, dim, group_size);
+            MlxLayout::of(&params).scale_type == ScaleType::F32
+        };
+        let is_rounded = dtype == DType::Q6_K || dtype.mlx_bits().is_some() && has_wide_scales();
+        let nmse = if is_rounded { 1e-13 } else { 0.0 };
+        let label = format!("tokens {tokens}, vocabulary {vocab}, dim {dim}");
+        let case = if dtype.mlx_bits().is_some() {
+            let params = MLXParams {
+                M: tokens,
+                ..mlx_params(dtype, vocab, dim, group_size)
+            };
+            let special = mlx_constants(&MlxLayout::of(&params));
+            let case = Case::new(label, &params, nmse);
+            if tokens == 3 {
+                case.constants(special)
+            } else {
+                case
+            }
         } else {
-            case
-        }
-    } else {
-        let params = EmbeddingParams {
-            num_tokens: tokens,
-            dim,
-            vocab_size: vocab,
-            ..Default::default()
+            let params = EmbeddingParams {
+                num_tokens: tokens,
+                dim,
+                vocab_size: vocab,
+                ..Default::default()
+            };
+            Case::new(label, &params, nmse)
         };
-        Case::new(label, &params, nmse)
-    };
-    let (_, table) = lookup(&Args {
-        dtype: Some(dtype),
-        params: case.params.as_bytes(),
-        constants: &case.constants,
-    });
-    let mut rng = Rng::new(u64::from(dim));
-    let mut ids: Vec<u32> = (0..tokens).map(|_| rng.below(vocab)).collect();
-    ids[0] = vocab + 1; // beyond the table
-    case.bind(&ids)
-        .bind(&table.random(&mut rng))
-        .bind(&vec![0f32; (tokens * dim) as usize])
+        let (_, table) = lookup(&Args {
+            dtype: Some(dtype),
+            params: case.params.as_bytes(),
+            constants: &case.constants,
+        });
+        let mut rng = Rng::new(u64::from(dim));
+        let mut ids: Vec<u32> = (0..tokens).map(|_| rng.below(vocab)).collect();
+        ids[0] = vocab + 1; // beyond the table
+        case.bind(&ids)
+            .bind(&table.random(&mut rng))
+            .bind(&vec![0f32; (tokens * dim) as usize])
+    }
 }

@@ -4,7 +4,6 @@
 
 use akunu_types::params::EmbeddingScaleParams;
 
-use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
@@ -22,7 +21,8 @@ pub const ROW: KernelRow = KernelRow {
     source: "embedding_scale",
     launch,
     twin,
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -38,19 +38,25 @@ fn twin(t: &mut Twin) {
     }
 }
 
-/// One product each: exact, and -inf stays -inf.
-fn cases() -> Vec<Case> {
-    let shapes = [(1u32, 2.0), (1030, 1.25), (2049, 25.298_22)].into_iter();
-    shapes
-        .map(|(count, factor)| {
-            let mut x = Rng::new(u64::from(count)).floats(count as usize, 20.0);
-            x[count as usize / 2] = f32::NEG_INFINITY;
-            let params = EmbeddingScaleParams {
-                factor,
-                count,
-                ..Default::default()
-            };
-            Case::new(format!("count {count}, factor {factor}"), &params, 0.0).bind(&x)
-        })
-        .collect()
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
+
+    /// One product each: exact, and -inf stays -inf.
+    pub fn all() -> Vec<Case> {
+        let shapes = [(1u32, 2.0), (1030, 1.25), (2049, 25.298_22)].into_iter();
+        shapes
+            .map(|(count, factor)| {
+                let mut x = Rng::new(u64::from(count)).floats(count as usize, 20.0);
+                x[count as usize / 2] = f32::NEG_INFINITY;
+                let params = EmbeddingScaleParams {
+                    factor,
+                    count,
+                    ..Default::default()
+                };
+                Case::new(format!("count {count}, factor {factor}"), &params, 0.0).bind(&x)
+            })
+            .collect()
+    }
 }

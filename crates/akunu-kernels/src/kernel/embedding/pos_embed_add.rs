@@ -5,7 +5,6 @@
 
 use akunu_types::params::{PosEmbedParams, Row};
 
-use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
@@ -28,7 +27,8 @@ pub const ROW: KernelRow = KernelRow {
     launch,
     work,
     twin,
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -71,45 +71,52 @@ fn twin(t: &mut Twin) {
     }
 }
 
-fn cases() -> Vec<Case> {
-    // [dim, positions, by kind], and the rows' positions: an odd one is of a second text
-    let cases: [([u32; 3], &[u32]); 6] = [
-        ([1, 1, 0], &[0]),
-        ([384, 8, 0], &[0, 1, 2, 0, 1]),
-        ([384, 8, 0], &[7]),
-        ([1030, 4, 0], &[2, 3, 4, 5]),
-        ([6, 2, 0], &[u32::MAX, 0, u32::MAX]),
-        ([68, 2, 1], &[0, 1, 2, 3, 4]),
-    ];
-    cases
-        .into_iter()
-        .map(|(shape, rows)| case(shape, rows))
-        .collect()
-}
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
 
-/// One addition each: exact.
-fn case([dim, n_positions, by_kind]: [u32; 3], positions: &[u32]) -> Case {
-    let mut rng = Rng::new(u64::from(dim));
-    let n_rows = positions.len() as u32;
-    let params = PosEmbedParams {
-        n_rows,
-        dim,
-        n_positions,
-        by_kind,
-    };
-    let rows: Vec<Row> = positions
-        .iter()
-        .map(|&position| {
-            let row = Row {
-                position,
-                ..Row::at(0, 0)
-            };
-            if position % 2 == 1 { row.second() } else { row }
-        })
-        .collect();
-    let label = format!("positions {positions:?} of {n_positions}, dim {dim}, by kind {by_kind}");
-    Case::new(label, &params, 0.0)
-        .bind(&rng.floats((n_rows * dim) as usize, 1.0))
-        .bind(&rng.floats((n_positions * dim) as usize, 1.0))
-        .bind(&rows)
+    pub fn all() -> Vec<Case> {
+        // [dim, positions, by kind], and the rows' positions: an odd one is of a second text
+        let cases: [([u32; 3], &[u32]); 6] = [
+            ([1, 1, 0], &[0]),
+            ([384, 8, 0], &[0, 1, 2, 0, 1]),
+            ([384, 8, 0], &[7]),
+            ([1030, 4, 0], &[2, 3, 4, 5]),
+            ([6, 2, 0], &[u32::MAX, 0, u32::MAX]),
+            ([68, 2, 1], &[0, 1, 2, 3, 4]),
+        ];
+        cases
+            .into_iter()
+            .map(|(shape, rows)| case(shape, rows))
+            .collect()
+    }
+
+    /// One addition each: exact.
+    fn case([dim, n_positions, by_kind]: [u32; 3], positions: &[u32]) -> Case {
+        let mut rng = Rng::new(u64::from(dim));
+        let n_rows = positions.len() as u32;
+        let params = PosEmbedParams {
+            n_rows,
+            dim,
+            n_positions,
+            by_kind,
+        };
+        let rows: Vec<Row> = positions
+            .iter()
+            .map(|&position| {
+                let row = Row {
+                    position,
+                    ..Row::at(0, 0)
+                };
+                if position % 2 == 1 { row.second() } else { row }
+            })
+            .collect();
+        let label =
+            format!("positions {positions:?} of {n_positions}, dim {dim}, by kind {by_kind}");
+        Case::new(label, &params, 0.0)
+            .bind(&rng.floats((n_rows * dim) as usize, 1.0))
+            .bind(&rng.floats((n_positions * dim) as usize, 1.0))
+            .bind(&rows)
+    }
 }

@@ -6,8 +6,7 @@
 use akunu_types::DType;
 use akunu_types::params::ExpertParams;
 
-use super::products::{Experts, Shape, bind, case_of, cases, constants, dot, ids};
-use crate::case::Case;
+use super::products::{Experts, constants, dot};
 use crate::cost::{Traffic, Work, multiply_adds};
 use crate::table::{Args, Family, KernelRow, Weight, buffers};
 use crate::twin::Twin;
@@ -37,7 +36,8 @@ pub fn row(dtype: DType) -> KernelRow {
         launch: |args, _| Experts::of(args).launch(OUTPUTS),
         work,
         twin,
-        cases: |dtype| cases(dtype, case),
+        #[cfg(feature = "testing")]
+        cases: cases::all,
         ..KernelRow::of::<Buffers<()>>()
     }
 }
@@ -65,20 +65,31 @@ fn twin(t: &mut Twin) {
     }
 }
 
-/// The sums of products in another order.
-const NMSE: f64 = 1e-10;
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::Case;
+    use crate::kernel::experts::products::cases::{self, Shape, bind, case_of, ids};
 
-fn case(dtype: DType, at: usize, shape: Shape) -> Case {
-    let (params, mut rng) = case_of(dtype, at, shape);
-    let row = row(dtype);
-    let case = Case::new(format!("{shape:?}"), &params, NMSE);
-    let args = row.args(bytemuck::bytes_of(&params), &case.constants);
-    let (experts, bytes) = (Experts::of(&args), Buffers::bytes(&args));
-    let x = rng.floats(bytes.x / size_of::<f32>(), 1.0);
-    let mut filled = case.clone().bind(&x).bind(&ids(&params, &mut rng));
-    filled = filled.bind(&experts.first.random(&mut rng));
-    for bytes in [bytes.bias, bytes.scale] {
-        filled = bind(filled, bytes, &mut rng);
+    /// The sums of products in another order.
+    const NMSE: f64 = 1e-10;
+
+    pub fn all(dtype: Option<DType>) -> Vec<Case> {
+        cases::all(dtype, case)
     }
-    filled.bind(&vec![f32::NAN; bytes.y / size_of::<f32>()])
+
+    fn case(dtype: DType, at: usize, shape: Shape) -> Case {
+        let (params, mut rng) = case_of(dtype, at, shape);
+        let row = row(dtype);
+        let case = Case::new(format!("{shape:?}"), &params, NMSE);
+        let args = row.args(bytemuck::bytes_of(&params), &case.constants);
+        let (experts, bytes) = (Experts::of(&args), Buffers::bytes(&args));
+        let x = rng.floats(bytes.x / size_of::<f32>(), 1.0);
+        let mut filled = case.clone().bind(&x).bind(&ids(&params, &mut rng));
+        filled = filled.bind(&experts.first.random(&mut rng));
+        for bytes in [bytes.bias, bytes.scale] {
+            filled = bind(filled, bytes, &mut rng);
+        }
+        filled.bind(&vec![f32::NAN; bytes.y / size_of::<f32>()])
+    }
 }

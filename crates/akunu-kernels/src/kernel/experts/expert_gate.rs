@@ -7,8 +7,7 @@
 use akunu_types::DType;
 use akunu_types::params::ExpertParams;
 
-use super::products::{Experts, Shape, bind, case_of, cases, constants, dot, gate, ids};
-use crate::case::Case;
+use super::products::{Experts, constants, dot, gate};
 use crate::cost::{Traffic, Work, multiply_adds};
 use crate::table::{Args, Family, KernelRow, Weight, buffers};
 use crate::twin::Twin;
@@ -41,7 +40,8 @@ pub fn row(dtype: DType) -> KernelRow {
         launch: |args, _| Experts::of(args).launch(OUTPUTS),
         work,
         twin,
-        cases: |dtype| cases(dtype, case),
+        #[cfg(feature = "testing")]
+        cases: cases::all,
         ..KernelRow::of::<Buffers<()>>()
     }
 }
@@ -76,25 +76,36 @@ fn twin(t: &mut Twin) {
     }
 }
 
-/// The gate passes on the errors of two products as relative ones, and where it is clamped none: as those of products, 1e-10.
-const NMSE: f64 = 1e-10;
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::Case;
+    use crate::kernel::experts::products::cases::{self, Shape, bind, case_of, ids};
 
-fn case(dtype: DType, at: usize, shape: Shape) -> Case {
-    let (params, mut rng) = case_of(dtype, at, shape);
-    let row = row(dtype);
-    let case = Case::new(format!("{shape:?}"), &params, NMSE);
-    let args = row.args(bytemuck::bytes_of(&params), &case.constants);
-    let experts = Experts::of(&args);
-    let bytes = Buffers::bytes(&args);
-    // Where a gate is far below zero its error is a large share of nearly nothing.
-    let x = rng.floats((params.n_rows * params.K) as usize, 0.05);
-    let mut filled = case.clone().bind(&x).bind(&ids(&params, &mut rng));
-    for weight in [experts.first, experts.second] {
-        filled = filled.bind(&weight.random(&mut rng));
+    /// The gate passes on the errors of two products as relative ones, and where it is clamped none: as those of products, 1e-10.
+    const NMSE: f64 = 1e-10;
+
+    pub fn all(dtype: Option<DType>) -> Vec<Case> {
+        cases::all(dtype, case)
     }
-    let biases = [bytes.gate_bias, bytes.up_bias];
-    for bytes in biases.into_iter().chain([bytes.gate_scale, bytes.up_scale]) {
-        filled = bind(filled, bytes, &mut rng);
+
+    fn case(dtype: DType, at: usize, shape: Shape) -> Case {
+        let (params, mut rng) = case_of(dtype, at, shape);
+        let row = row(dtype);
+        let case = Case::new(format!("{shape:?}"), &params, NMSE);
+        let args = row.args(bytemuck::bytes_of(&params), &case.constants);
+        let experts = Experts::of(&args);
+        let bytes = Buffers::bytes(&args);
+        // Where a gate is far below zero its error is a large share of nearly nothing.
+        let x = rng.floats((params.n_rows * params.K) as usize, 0.05);
+        let mut filled = case.clone().bind(&x).bind(&ids(&params, &mut rng));
+        for weight in [experts.first, experts.second] {
+            filled = filled.bind(&weight.random(&mut rng));
+        }
+        let biases = [bytes.gate_bias, bytes.up_bias];
+        for bytes in biases.into_iter().chain([bytes.gate_scale, bytes.up_scale]) {
+            filled = bind(filled, bytes, &mut rng);
+        }
+        filled.bind(&vec![f32::NAN; bytes.y / size_of::<f32>()])
     }
-    filled.bind(&vec![f32::NAN; bytes.y / size_of::<f32>()])
 }

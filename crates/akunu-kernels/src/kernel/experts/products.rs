@@ -4,13 +4,12 @@ use akunu_program::{GateFunction, MlxLayout};
 use akunu_types::DType;
 use akunu_types::params::ExpertParams;
 
-use crate::case::{Case, Rng};
 use crate::chip::SIMD_WIDTH;
 use crate::constant::Constant;
 use crate::extent::product;
 use crate::kernel::activation::{gelu, gelu_erf, sigmoid, silu, swiglu_oai};
 use crate::table::{Args, Launch};
-use crate::weight::{WeightLayout, any_scale_type, case_block, scattered};
+use crate::weight::WeightLayout;
 
 /// [`ExpertParams::flags`]: products have biases.
 pub const HAS_BIASES: u32 = 1;
@@ -149,70 +148,77 @@ pub(super) fn dot(weight: &WeightLayout, bytes: &[u8], row: usize, x: &[f32]) ->
     row.iter().zip(x).map(|(w, x)| w * x).sum()
 }
 
-/// Rows, experts of a row and in all, outputs, inputs (made a whole number of blocks), rows between experts beside their own,
-/// flags, and the number of the gate.
-pub(super) type Shape = ([u32; 3], [u32; 2], u32, u32, u32);
+#[cfg(feature = "testing")]
+pub(crate) mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
+    use crate::weight::{any_scale_type, case_block, scattered};
 
-/// One of one expert; several rows; the most experts of a row; tails of outputs and inputs; experts with other rows between them.
-const SHAPES: [Shape; 4] = [
-    ([1, 1, 1], [3, 70], 0, 0, 0),
-    ([3, 2, 5], [17, 256], 9, HAS_BIASES, 3),
-    ([1, 16, 33], [6, 514], 0, HAS_SCALES, 1),
-    ([2, 3, 4], [9, 64], 9, HAS_BIASES | HAS_SCALES, 2),
-];
+    /// Rows, experts of a row and in all, outputs, inputs (made a whole number of blocks), rows between experts beside their own,
+    /// flags, and the number of the gate.
+    pub type Shape = ([u32; 3], [u32; 2], u32, u32, u32);
 
-/// A case of each shape, for a weight format.
-pub(super) fn cases(dtype: Option<DType>, case: fn(DType, usize, Shape) -> Case) -> Vec<Case> {
-    let shapes = SHAPES.into_iter().enumerate();
-    let of = |dtype| shapes.map(move |(at, shape)| case(dtype, at, shape));
-    dtype.map_or(Vec::new(), |dtype| of(dtype).collect())
-}
-
-/// Params and a random generator of a case, with the MLX parts of the weights scattered.
-pub(super) fn case_of(dtype: DType, at: usize, shape: Shape) -> (ExpertParams, Rng) {
-    let ([n_rows, n_used, n_experts], [n, k], between, flags, activation) = shape;
-    let group_size = [32, 64, 128][at % 3];
-    let k = k.next_multiple_of(case_block(dtype, group_size));
-    let mut params = ExpertParams {
-        n_rows,
-        n_used,
-        n_experts,
-        N: n,
-        K: k,
-        stride: n + between,
-        flags,
-        activation,
-        ..Default::default()
-    };
-    if dtype.mlx_bits().is_some() {
-        let rows = (n_experts - 1) * params.stride + n;
-        let first = scattered(dtype, [rows, k], group_size, any_scale_type(at as u32));
-        params.group_size = group_size;
-        params.scale_type = first.scale_type.code();
-        [params.packed_0, params.scales_0, params.biases_0] =
-            [first.packed_at, first.scales_at, first.biases_at];
-        // Scattered in another way.
-        [params.packed_1, params.scales_1, params.biases_1] = [
-            first.packed_at + 5,
-            first.scales_at + 5,
-            first.biases_at + 5,
-        ];
+    /// Params and a random generator of a case, with the MLX parts of the weights scattered.
+    pub fn case_of(dtype: DType, at: usize, shape: Shape) -> (ExpertParams, Rng) {
+        let ([n_rows, n_used, n_experts], [n, k], between, flags, activation) = shape;
+        let group_size = [32, 64, 128][at % 3];
+        let k = k.next_multiple_of(case_block(dtype, group_size));
+        let mut params = ExpertParams {
+            n_rows,
+            n_used,
+            n_experts,
+            N: n,
+            K: k,
+            stride: n + between,
+            flags,
+            activation,
+            ..Default::default()
+        };
+        if dtype.mlx_bits().is_some() {
+            let rows = (n_experts - 1) * params.stride + n;
+            let first = scattered(dtype, [rows, k], group_size, any_scale_type(at as u32));
+            params.group_size = group_size;
+            params.scale_type = first.scale_type.code();
+            [params.packed_0, params.scales_0, params.biases_0] =
+                [first.packed_at, first.scales_at, first.biases_at];
+            // Scattered in another way.
+            [params.packed_1, params.scales_1, params.biases_1] = [
+                first.packed_at + 5,
+                first.scales_at + 5,
+                first.biases_at + 5,
+            ];
+        }
+        (params, Rng::new(u64::from(n * 31 + k) + at as u64))
     }
-    (params, Rng::new(u64::from(n * 31 + k) + at as u64))
-}
 
-/// An id for each expert of each row, one of them of no expert.
-pub(super) fn ids(p: &ExpertParams, rng: &mut Rng) -> Vec<u32> {
-    let mut ids: Vec<u32> = (0..p.n_rows * p.n_used)
-        .map(|_| rng.below(p.n_experts))
-        .collect();
-    if let Some(last) = ids.last_mut() {
-        *last = p.n_experts + 7;
+    /// Binds biases or scales, if there are any.
+    pub fn bind(case: Case, bytes: usize, rng: &mut Rng) -> Case {
+        case.bind(&rng.floats(bytes / size_of::<f32>(), 1.0))
     }
-    ids
-}
 
-/// Binds biases or scales, if there are any.
-pub(super) fn bind(case: Case, bytes: usize, rng: &mut Rng) -> Case {
-    case.bind(&rng.floats(bytes / size_of::<f32>(), 1.0))
+    /// One of one expert; several rows; the most experts of a row; tails of outputs and inputs; experts with other rows between them.
+    const SHAPES: [Shape; 4] = [
+        ([1, 1, 1], [3, 70], 0, 0, 0),
+        ([3, 2, 5], [17, 256], 9, HAS_BIASES, 3),
+        ([1, 16, 33], [6, 514], 0, HAS_SCALES, 1),
+        ([2, 3, 4], [9, 64], 9, HAS_BIASES | HAS_SCALES, 2),
+    ];
+
+    /// A case of each shape, for a weight format.
+    pub fn all(dtype: Option<DType>, case: fn(DType, usize, Shape) -> Case) -> Vec<Case> {
+        let shapes = SHAPES.into_iter().enumerate();
+        let of = |dtype| shapes.map(move |(at, shape)| case(dtype, at, shape));
+        dtype.map_or(Vec::new(), |dtype| of(dtype).collect())
+    }
+
+    /// An id for each expert of each row, one of them of no expert.
+    pub fn ids(p: &ExpertParams, rng: &mut Rng) -> Vec<u32> {
+        let mut ids: Vec<u32> = (0..p.n_rows * p.n_used)
+            .map(|_| rng.below(p.n_experts))
+            .collect();
+        if let Some(last) = ids.last_mut() {
+            *last = p.n_experts + 7;
+        }
+        ids
+    }
 }

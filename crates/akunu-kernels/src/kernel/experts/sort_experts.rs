@@ -12,7 +12,6 @@
 
 use akunu_types::params::SortExpertsParams;
 
-use crate::case::{Case, Rng};
 use crate::chip::{ChipConfig, SIMD_WIDTH};
 use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
@@ -51,7 +50,8 @@ pub const ROW: KernelRow = KernelRow {
     source: "sort_experts",
     launch,
     twin,
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -90,49 +90,55 @@ pub fn sort(p: &SortExpertsParams, ids: &[u32], order: &mut [u32], tiles: &mut [
     }
 }
 
-fn cases() -> Vec<Case> {
-    let mut rng = Rng::new(46);
-    // One result; all of the last expert; more than a result for each thread and a share of it.
-    let mut cases = vec![
-        case([1, 1, 1], 1, 8),
-        case([37, 4, 512], 1, 32),
-        case([515, 16, 64], 64, 32),
-    ];
-    for _ in 0..12 {
-        let n_experts = 2 + rng.below(511);
-        let n_used = 1 + rng.below(n_experts.min(16));
-        let n_rows = 1 + rng.below(70);
-        let n_chosen = 1 + rng.below(n_experts);
-        cases.push(case(
-            [n_rows, n_used, n_experts],
-            n_chosen,
-            1 + rng.below(64),
-        ));
-    }
-    cases
-}
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
 
-/// So many rows, experts of a row and experts, of which only the last `n_chosen` are used; results of a tile. Exact.
-fn case([n_rows, n_used, n_experts]: [u32; 3], n_chosen: u32, tile: u32) -> Case {
-    let params = SortExpertsParams {
-        n_results: n_rows * n_used,
-        n_experts,
-        tile,
-        ..Default::default()
-    };
-    let mut rng = Rng::new(u64::from(params.n_results * 31 + n_experts));
-    let first = n_experts - n_chosen;
-    // One more than there are.
-    let ids: Vec<u32> = (0..params.n_results)
-        .map(|_| first + rng.below(n_chosen + 1))
-        .collect();
-    let n_tiles = n_tiles(params.n_results, n_experts, tile) * TILE_WORDS;
-    let label =
-        format!("{n_rows} rows, {n_used} of {n_experts}, {n_chosen} chosen, tiles of {tile}");
-    Case::new(label, &params, 0.0)
-        .bind(&ids)
-        .bind(&vec![u32::MAX; params.n_results as usize])
-        .bind(&vec![u32::MAX; n_tiles as usize])
+    pub fn all() -> Vec<Case> {
+        let mut rng = Rng::new(46);
+        // One result; all of the last expert; more than a result for each thread and a share of it.
+        let mut cases = vec![
+            case([1, 1, 1], 1, 8),
+            case([37, 4, 512], 1, 32),
+            case([515, 16, 64], 64, 32),
+        ];
+        for _ in 0..12 {
+            let n_experts = 2 + rng.below(511);
+            let n_used = 1 + rng.below(n_experts.min(16));
+            let n_rows = 1 + rng.below(70);
+            let n_chosen = 1 + rng.below(n_experts);
+            cases.push(case(
+                [n_rows, n_used, n_experts],
+                n_chosen,
+                1 + rng.below(64),
+            ));
+        }
+        cases
+    }
+
+    /// So many rows, experts of a row and experts, of which only the last `n_chosen` are used; results of a tile. Exact.
+    fn case([n_rows, n_used, n_experts]: [u32; 3], n_chosen: u32, tile: u32) -> Case {
+        let params = SortExpertsParams {
+            n_results: n_rows * n_used,
+            n_experts,
+            tile,
+            ..Default::default()
+        };
+        let mut rng = Rng::new(u64::from(params.n_results * 31 + n_experts));
+        let first = n_experts - n_chosen;
+        // One more than there are.
+        let ids: Vec<u32> = (0..params.n_results)
+            .map(|_| first + rng.below(n_chosen + 1))
+            .collect();
+        let n_tiles = n_tiles(params.n_results, n_experts, tile) * TILE_WORDS;
+        let label =
+            format!("{n_rows} rows, {n_used} of {n_experts}, {n_chosen} chosen, tiles of {tile}");
+        Case::new(label, &params, 0.0)
+            .bind(&ids)
+            .bind(&vec![u32::MAX; params.n_results as usize])
+            .bind(&vec![u32::MAX; n_tiles as usize])
+    }
 }
 
 #[cfg(test)]

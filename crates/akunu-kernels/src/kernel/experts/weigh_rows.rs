@@ -4,7 +4,6 @@
 
 use akunu_types::params::WeighParams;
 
-use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::cost::{Traffic, Work, multiply_adds};
 use crate::extent::{bytes, product};
@@ -43,7 +42,8 @@ pub const ROW: KernelRow = KernelRow {
     launch,
     work,
     twin,
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -88,38 +88,44 @@ fn twin(t: &mut Twin) {
     }
 }
 
-fn cases() -> Vec<Case> {
-    vec![
-        case([1, 1, 3], false, SIGMOIDS),
-        case([3, 16, 64], true, NUMBERS),
-        case([2, 8, 1030], false, NUMBERS),
-        case([5, 1, 512], true, SIGMOIDS),
-        case([3, 1, 70], true, ONE_NUMBER),
-    ]
-}
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
 
-/// A few products of each element, added in the same order.
-fn case([n_rows, n_used, cols]: [u32; 3], add: bool, weighed_by: u32) -> Case {
-    let params = WeighParams {
-        n_rows,
-        cols,
-        n_used,
-        add: u32::from(add),
-        weighed_by,
-        weight: 0.5,
-        ..Default::default()
-    };
-    let mut rng = Rng::new(u64::from(n_rows * n_used + cols));
-    let label = format!("{n_rows} rows, {n_used} × {cols}, add {add}, weighed by {weighed_by}");
-    let y = match add {
-        true => rng.floats((n_rows * cols) as usize, 1.0),
-        false => vec![f32::NAN; (n_rows * cols) as usize],
-    };
-    Case::new(label, &params, 1e-12)
-        .bind(&rng.floats((n_rows * n_used * cols) as usize, 1.0))
-        .bind(&match weighed_by {
-            ONE_NUMBER => vec![f32::NAN],
-            _ => rng.floats((n_rows * n_used) as usize, 4.0),
-        })
-        .bind(&y)
+    pub fn all() -> Vec<Case> {
+        vec![
+            case([1, 1, 3], false, SIGMOIDS),
+            case([3, 16, 64], true, NUMBERS),
+            case([2, 8, 1030], false, NUMBERS),
+            case([5, 1, 512], true, SIGMOIDS),
+            case([3, 1, 70], true, ONE_NUMBER),
+        ]
+    }
+
+    /// A few products of each element, added in the same order.
+    fn case([n_rows, n_used, cols]: [u32; 3], add: bool, weighed_by: u32) -> Case {
+        let params = WeighParams {
+            n_rows,
+            cols,
+            n_used,
+            add: u32::from(add),
+            weighed_by,
+            weight: 0.5,
+            ..Default::default()
+        };
+        let mut rng = Rng::new(u64::from(n_rows * n_used + cols));
+        let label = format!("{n_rows} rows, {n_used} × {cols}, add {add}, weighed by {weighed_by}");
+        let y = match add {
+            true => rng.floats((n_rows * cols) as usize, 1.0),
+            false => vec![f32::NAN; (n_rows * cols) as usize],
+        };
+        Case::new(label, &params, 1e-12)
+            .bind(&rng.floats((n_rows * n_used * cols) as usize, 1.0))
+            .bind(&match weighed_by {
+                ONE_NUMBER => vec![f32::NAN],
+                _ => rng.floats((n_rows * n_used) as usize, 4.0),
+            })
+            .bind(&y)
+    }
 }

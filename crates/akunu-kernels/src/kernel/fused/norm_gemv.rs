@@ -11,16 +11,15 @@ use akunu_program::MlxLayout;
 use akunu_types::DType;
 use akunu_types::params::NormGemvParams;
 
-use crate::case::{Case, Rng};
 use crate::chip::{ChipConfig, SIMD_WIDTH};
-use crate::constant::{Constant, Constants};
+use crate::constant::Constant;
 use crate::cost::{Traffic, Work};
 use crate::kernel::activation::{gelu, silu};
 use crate::kernel::matmul::product::Product;
 use crate::kernel::norm::rmsnorm::rmsnorm;
 use crate::table::{Args, Family, KernelRow, Launch, Weight, buffers};
 use crate::twin::Twin;
-use crate::weight::{WeightLayout, any_scale_type, case_block, mlx_constants, scattered};
+use crate::weight::WeightLayout;
 
 /// Outputs of a threadgroup.
 const ROWS: u32 = 4;
@@ -66,7 +65,8 @@ pub fn row(dtype: DType) -> KernelRow {
         launch,
         work,
         twin,
-        cases,
+        #[cfg(feature = "testing")]
+        cases: cases::all,
         ..KernelRow::of::<Buffers<()>>()
     }
 }
@@ -183,44 +183,6 @@ fn twin(t: &mut Twin) {
     }
 }
 
-/// (outputs of each weight, K, gate): less and more than a threadgroup's, none of the last, K with a tail and of several
-/// shares.
-const SHAPES: [([u32; 3], u32, u32); 6] = [
-    ([1, 5, 3], 4, 0),
-    ([9, 2, 0], 300, 0),
-    ([4, 4, 4], 576, 0),
-    ([6, 1, 7], 2312, 0),
-    ([7, 7, 0], 300, SILU),
-    ([9, 9, 0], 2312, GELU),
-];
-
-/// Cases of each shape.
-pub fn cases(dtype: Option<DType>) -> Vec<Case> {
-    cases_of(dtype, &SHAPES)
-}
-
-/// Outputs of each weight, K and the activation of a gate (0: none).
-pub type NormShape = ([u32; 3], u32, u32);
-
-/// A case for each shape.
-pub fn cases_of(dtype: Option<DType>, shapes: &[NormShape]) -> Vec<Case> {
-    let groups = [32, 64, 128, 64, 32, 128].into_iter().cycle();
-    let each = dtype
-        .into_iter()
-        .flat_map(|dtype| shapes.iter().map(move |shape| (dtype, *shape)));
-    each.zip(groups)
-        .map(|((dtype, shape), group)| case(dtype, shape, group))
-        .collect()
-}
-
-/// MLX: the same with a group size, and places of the three weights.
-fn placed(params: NormGemvParams, dtype: DType, group_size: u32) -> NormGemvParams {
-    let scale_type = any_scale_type(params.N0 + params.K / 32);
-    let layouts =
-        outputs(&params).map(|rows| scattered(dtype, [rows, params.K], group_size, scale_type));
-    with_layouts(params, layouts)
-}
-
 /// The same with the places of the three weights, whose groups and scales are alike.
 pub(crate) fn with_layouts(
     params: NormGemvParams,
@@ -242,52 +204,98 @@ pub(crate) fn with_layouts(
     }
 }
 
-/// f32 sums in another order, and the root's factor after the sum instead of before it: measured at 3e-11 or less, and at
-/// 1e-10 where a weight has a single output, whose sum may nearly cancel. A wrong nibble or row is above 1e-3.
-fn case(dtype: DType, (outputs, k, gate): NormShape, group: u32) -> Case {
-    let block = case_block(dtype, group);
-    let k = k.next_multiple_of(block);
-    let [n0, n1, n2] = outputs;
-    let params = NormGemvParams {
-        K: k,
-        N0: n0,
-        N1: n1,
-        N2: n2,
-        eps: 1e-5,
-        ..Default::default()
-    };
-    let params = if dtype.mlx_bits().is_some() {
-        placed(params, dtype, group)
-    } else {
-        params
-    };
-    let label = format!("outputs {n0} + {n1} + {n2}, K {k}, gate {gate}");
-    let mut constants = Constants::none();
-    if dtype.mlx_bits().is_some() && k == 2 * group {
-        constants = mlx_constants(&MlxLayout::grouped(group, params.scale_type));
+#[cfg(feature = "testing")]
+pub(crate) mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
+    use crate::constant::Constants;
+    use crate::weight::{any_scale_type, case_block, mlx_constants, scattered};
+
+    /// (outputs of each weight, K, gate): less and more than a threadgroup's, none of the last, K with a tail and of several
+    /// shares.
+    const SHAPES: [([u32; 3], u32, u32); 6] = [
+        ([1, 5, 3], 4, 0),
+        ([9, 2, 0], 300, 0),
+        ([4, 4, 4], 576, 0),
+        ([6, 1, 7], 2312, 0),
+        ([7, 7, 0], 300, SILU),
+        ([9, 9, 0], 2312, GELU),
+    ];
+
+    /// Cases of each shape.
+    pub fn all(dtype: Option<DType>) -> Vec<Case> {
+        of(dtype, &SHAPES)
     }
-    if gate != 0 {
-        constants = constants.with_u32(Constant::Gate, gate);
+
+    /// Outputs of each weight, K and the activation of a gate (0: none).
+    pub type NormShape = ([u32; 3], u32, u32);
+
+    /// A case for each shape.
+    pub fn of(dtype: Option<DType>, shapes: &[NormShape]) -> Vec<Case> {
+        let groups = [32, 64, 128, 64, 32, 128].into_iter().cycle();
+        let each = dtype
+            .into_iter()
+            .flat_map(|dtype| shapes.iter().map(move |shape| (dtype, *shape)));
+        each.zip(groups)
+            .map(|((dtype, shape), group)| case(dtype, shape, group))
+            .collect()
     }
-    let mut case = Case::new(label, &params, 1e-9).constants(constants);
-    let weights = matrices(&Args {
-        dtype: Some(dtype),
-        params: case.params.as_bytes(),
-        constants: &case.constants,
-    });
-    let mut rng = Rng::new(u64::from(n0 + n1 + k));
-    case = case
-        .bind(&rng.floats(k as usize, 3.0))
-        .bind(&rng.floats(k as usize, 1.0));
-    for weight in &weights {
-        case = case.bind(&match weight.rows {
-            0 => Vec::new(),
-            _ => weight.random(&mut rng),
+
+    /// MLX: the same with a group size, and places of the three weights.
+    fn placed(params: NormGemvParams, dtype: DType, group_size: u32) -> NormGemvParams {
+        let scale_type = any_scale_type(params.N0 + params.K / 32);
+        let layouts =
+            outputs(&params).map(|rows| scattered(dtype, [rows, params.K], group_size, scale_type));
+        with_layouts(params, layouts)
+    }
+
+    /// f32 sums in another order, and the root's factor after the sum instead of before it: measured at 3e-11 or less, and at
+    /// 1e-10 where a weight has a single output, whose sum may nearly cancel. A wrong nibble or row is above 1e-3.
+    fn case(dtype: DType, (outputs, k, gate): NormShape, group: u32) -> Case {
+        let block = case_block(dtype, group);
+        let k = k.next_multiple_of(block);
+        let [n0, n1, n2] = outputs;
+        let params = NormGemvParams {
+            K: k,
+            N0: n0,
+            N1: n1,
+            N2: n2,
+            eps: 1e-5,
+            ..Default::default()
+        };
+        let params = if dtype.mlx_bits().is_some() {
+            placed(params, dtype, group)
+        } else {
+            params
+        };
+        let label = format!("outputs {n0} + {n1} + {n2}, K {k}, gate {gate}");
+        let mut constants = Constants::none();
+        if dtype.mlx_bits().is_some() && k == 2 * group {
+            constants = mlx_constants(&MlxLayout::grouped(group, params.scale_type));
+        }
+        if gate != 0 {
+            constants = constants.with_u32(Constant::Gate, gate);
+        }
+        let mut case = Case::new(label, &params, 1e-9).constants(constants);
+        let weights = matrices(&Args {
+            dtype: Some(dtype),
+            params: case.params.as_bytes(),
+            constants: &case.constants,
         });
+        let mut rng = Rng::new(u64::from(n0 + n1 + k));
+        case = case
+            .bind(&rng.floats(k as usize, 3.0))
+            .bind(&rng.floats(k as usize, 1.0));
+        for weight in &weights {
+            case = case.bind(&match weight.rows {
+                0 => Vec::new(),
+                _ => weight.random(&mut rng),
+            });
+        }
+        let n_results = if gate != 0 { [n0, 0, 0] } else { outputs };
+        for n in n_results {
+            case = case.bind(&vec![f32::NAN; n as usize]);
+        }
+        case
     }
-    let n_results = if gate != 0 { [n0, 0, 0] } else { outputs };
-    for n in n_results {
-        case = case.bind(&vec![f32::NAN; n as usize]);
-    }
-    case
 }

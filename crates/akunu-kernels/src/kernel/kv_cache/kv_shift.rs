@@ -11,15 +11,13 @@ use akunu_program::Pairing;
 use akunu_types::KvFormat;
 use akunu_types::params::KVShiftParams;
 
-use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
-use crate::constant::{Constant, Constants};
+use crate::constant::Constant;
 use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
-use crate::kernel::pages::{self, Pages};
+use crate::kernel::pages::Pages;
 use crate::kernel::rope::{
-    Centre, Frequencies, can_turn, case_centres, case_table, centre_len, head_launch, rounding,
-    table_len, turned_dim,
+    Centre, Frequencies, can_turn, centre_len, head_launch, table_len, turned_dim,
 };
 use crate::table::{Args, Family, KernelRow, Launch, Pool, buffers};
 use crate::twin::Twin;
@@ -48,7 +46,8 @@ pub const INTERLEAVED: KernelRow = KernelRow {
     launch,
     work,
     twin: |t| twin(t, Pairing::Interleaved),
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -127,118 +126,128 @@ fn twin(t: &mut Twin, pairing: Pairing) {
     }
 }
 
-/// Shape, what moves and what is bound.
-struct Setting {
-    head_dim: u32,
-    n_kv_heads: u32,
-    page_shift: u32,
-    keep: u32,
-    shift: u32,
-    new_len: u32,
-    has_table: bool,
-    freq_scale: f32,
-    turned: u32,
-}
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
+    use crate::constant::Constants;
+    use crate::kernel::pages;
+    use crate::kernel::rope::cases::{case_centres, case_table, rounding};
 
-/// Moves within a page and over the ends of several, by one slot and by more than a page, of nothing, of keys that stay as they are,
-/// and of heads of which some elements do not turn.
-#[rustfmt::skip]
-const SETTINGS: [Setting; 8] = [
-    Setting { head_dim: 64, n_kv_heads: 3, page_shift: 5, keep: 0, shift: 5, new_len: 11, has_table: false, freq_scale: 1.0, turned: 64 },
-    Setting { head_dim: 80, n_kv_heads: 2, page_shift: 5, keep: 4, shift: 1, new_len: 70, has_table: true, freq_scale: 1.0, turned: 80 },
-    Setting { head_dim: 128, n_kv_heads: 1, page_shift: 5, keep: 31, shift: 40, new_len: 57, has_table: true, freq_scale: 1.0, turned: 128 },
-    Setting { head_dim: 32, n_kv_heads: 1, page_shift: 6, keep: 1, shift: 7, new_len: 100, has_table: false, freq_scale: 1.0, turned: 32 },
-    Setting { head_dim: 256, n_kv_heads: 1, page_shift: 6, keep: 0, shift: 6, new_len: 0, has_table: true, freq_scale: 1.0, turned: 256 },
-    Setting { head_dim: 64, n_kv_heads: 2, page_shift: 5, keep: 29, shift: 3, new_len: 4, has_table: true, freq_scale: 0.0, turned: 64 },
-    Setting { head_dim: 128, n_kv_heads: 2, page_shift: 5, keep: 3, shift: 6, new_len: 40, has_table: true, freq_scale: 1.0, turned: 64 },
-    Setting { head_dim: 96, n_kv_heads: 1, page_shift: 5, keep: 0, shift: 5, new_len: 9, has_table: false, freq_scale: 1.0, turned: 24 },
-];
-
-fn cases() -> Vec<Case> {
-    let formats = KvFormat::ALL.into_iter();
-    formats
-        .flat_map(|format| {
-            let settings = SETTINGS.iter().filter(move |s| format.takes(s.head_dim));
-            settings.map(move |s| case(s, format, false))
-        })
-        .chain(centred_cases())
-        .collect()
-}
-
-/// Keys in 8 bits with centres of up to 300. Those that are not turned have none.
-fn centred_cases() -> impl Iterator<Item = Case> {
-    let turned = SETTINGS.iter().filter(|s| s.freq_scale != 0.0);
-    let settings = turned.filter(|s| KvFormat::Q8.takes(s.head_dim));
-    settings.map(|s| case(s, KvFormat::Q8, true))
-}
-
-/// Angles are small and the same in every executor but for `pow` (16 units in the last place: at a
-/// shift of 7, 7e-6 radians); a half may be rounded to the other neighbour, 2^-11, now and then: 1e-8.
-/// Pairs that turn by much are as large as their centres afterwards, and so is what rounding loses there.
-fn case(s: &Setting, format: KvFormat, has_centre: bool) -> Case {
-    let mut rng = Rng::new(u64::from(s.head_dim + s.shift));
-    let pages = Pages {
-        page_shift: s.page_shift,
-        table_stride: 4,
-        n_kv_heads: s.n_kv_heads,
-        head_dim: s.head_dim,
-        n_pages: 10,
-        n_sequences: 3,
-        format,
-    };
-    let params = KVShiftParams {
-        sequence: 1,
-        n_kv_heads: s.n_kv_heads,
-        head_dim: s.head_dim,
-        keep: s.keep,
-        shift: s.shift,
-        new_len: s.new_len,
-        page_shift: pages.page_shift,
-        table_stride: pages.table_stride,
-        n_pages: pages.n_pages,
-        n_sequences: pages.n_sequences,
-        theta: 10000.0,
-        freq_scale: s.freq_scale,
-    };
-    // Two neighbours share the pool; kept slots of whole pages need no entry.
-    let moved = (s.keep..s.keep + s.shift + s.new_len).map(|slot| (1, slot));
-    let used: Vec<(u32, u32)> = [(0, 0), (2, 0)].into_iter().chain(moved).collect();
-    let table = pages.case_table(&mut rng, &used);
-    let label = format!(
-        "head_dim {}, {} turn, heads {}, {} slots by {} after {} in pages of {}, table {}, scale {}, {}{}",
-        s.head_dim,
-        s.turned,
-        s.n_kv_heads,
-        s.new_len,
-        s.shift,
-        s.keep,
-        1 << s.page_shift,
-        s.has_table,
-        s.freq_scale,
-        format.name(),
-        if has_centre { ", centres" } else { "" }
-    );
-    let mut constants = Constants::none().with_bool(Constant::FreqTable, s.has_table);
-    if s.turned < s.head_dim {
-        constants = constants.with_u32(Constant::TurnedDim, s.turned);
+    /// Shape, what moves and what is bound.
+    pub struct Setting {
+        head_dim: u32,
+        n_kv_heads: u32,
+        page_shift: u32,
+        keep: u32,
+        shift: u32,
+        new_len: u32,
+        has_table: bool,
+        pub freq_scale: f32,
+        turned: u32,
     }
-    if has_centre {
-        constants = constants.with_bool(Constant::KeyCentre, true);
+
+    /// Moves within a page and over the ends of several, by one slot and by more than a page, of nothing, of keys that stay as they are,
+    /// and of heads of which some elements do not turn.
+    #[rustfmt::skip]
+    pub const SETTINGS: [Setting; 8] = [
+        Setting { head_dim: 64, n_kv_heads: 3, page_shift: 5, keep: 0, shift: 5, new_len: 11, has_table: false, freq_scale: 1.0, turned: 64 },
+        Setting { head_dim: 80, n_kv_heads: 2, page_shift: 5, keep: 4, shift: 1, new_len: 70, has_table: true, freq_scale: 1.0, turned: 80 },
+        Setting { head_dim: 128, n_kv_heads: 1, page_shift: 5, keep: 31, shift: 40, new_len: 57, has_table: true, freq_scale: 1.0, turned: 128 },
+        Setting { head_dim: 32, n_kv_heads: 1, page_shift: 6, keep: 1, shift: 7, new_len: 100, has_table: false, freq_scale: 1.0, turned: 32 },
+        Setting { head_dim: 256, n_kv_heads: 1, page_shift: 6, keep: 0, shift: 6, new_len: 0, has_table: true, freq_scale: 1.0, turned: 256 },
+        Setting { head_dim: 64, n_kv_heads: 2, page_shift: 5, keep: 29, shift: 3, new_len: 4, has_table: true, freq_scale: 0.0, turned: 64 },
+        Setting { head_dim: 128, n_kv_heads: 2, page_shift: 5, keep: 3, shift: 6, new_len: 40, has_table: true, freq_scale: 1.0, turned: 64 },
+        Setting { head_dim: 96, n_kv_heads: 1, page_shift: 5, keep: 0, shift: 5, new_len: 9, has_table: false, freq_scale: 1.0, turned: 24 },
+    ];
+
+    pub fn all() -> Vec<Case> {
+        let formats = KvFormat::ALL.into_iter();
+        formats
+            .flat_map(|format| {
+                let settings = SETTINGS.iter().filter(move |s| format.takes(s.head_dim));
+                settings.map(move |s| case(s, format, false))
+            })
+            .chain(centred_cases())
+            .collect()
     }
-    let (k, v) = (pages.case_pool(&mut rng), pages.case_pool(&mut rng));
-    let centres = case_centres(&mut rng, has_centre, s.n_kv_heads * s.head_dim);
-    Case::new(label, &params, 1e-8 + rounding(format))
-        .constants(pages::with_format(constants, format))
-        .pools(pages)
-        .bind(&k)
-        .bind(&v)
-        .bind(&table)
-        .bind(&case_table(s.has_table, s.head_dim, s.turned))
-        .bind(&centres)
+
+    /// Keys in 8 bits with centres of up to 300. Those that are not turned have none.
+    fn centred_cases() -> impl Iterator<Item = Case> {
+        let turned = SETTINGS.iter().filter(|s| s.freq_scale != 0.0);
+        let settings = turned.filter(|s| KvFormat::Q8.takes(s.head_dim));
+        settings.map(|s| case(s, KvFormat::Q8, true))
+    }
+
+    /// Angles are small and the same in every executor but for `pow` (16 units in the last place: at a
+    /// shift of 7, 7e-6 radians); a half may be rounded to the other neighbour, 2^-11, now and then: 1e-8.
+    /// Pairs that turn by much are as large as their centres afterwards, and so is what rounding loses there.
+    pub fn case(s: &Setting, format: KvFormat, has_centre: bool) -> Case {
+        let mut rng = Rng::new(u64::from(s.head_dim + s.shift));
+        let pages = Pages {
+            page_shift: s.page_shift,
+            table_stride: 4,
+            n_kv_heads: s.n_kv_heads,
+            head_dim: s.head_dim,
+            n_pages: 10,
+            n_sequences: 3,
+            format,
+        };
+        let params = KVShiftParams {
+            sequence: 1,
+            n_kv_heads: s.n_kv_heads,
+            head_dim: s.head_dim,
+            keep: s.keep,
+            shift: s.shift,
+            new_len: s.new_len,
+            page_shift: pages.page_shift,
+            table_stride: pages.table_stride,
+            n_pages: pages.n_pages,
+            n_sequences: pages.n_sequences,
+            theta: 10000.0,
+            freq_scale: s.freq_scale,
+        };
+        // Two neighbours share the pool; kept slots of whole pages need no entry.
+        let moved = (s.keep..s.keep + s.shift + s.new_len).map(|slot| (1, slot));
+        let used: Vec<(u32, u32)> = [(0, 0), (2, 0)].into_iter().chain(moved).collect();
+        let table = pages.case_table(&mut rng, &used);
+        let label = format!(
+            "head_dim {}, {} turn, heads {}, {} slots by {} after {} in pages of {}, table {}, scale {}, {}{}",
+            s.head_dim,
+            s.turned,
+            s.n_kv_heads,
+            s.new_len,
+            s.shift,
+            s.keep,
+            1 << s.page_shift,
+            s.has_table,
+            s.freq_scale,
+            format.name(),
+            if has_centre { ", centres" } else { "" }
+        );
+        let mut constants = Constants::none().with_bool(Constant::FreqTable, s.has_table);
+        if s.turned < s.head_dim {
+            constants = constants.with_u32(Constant::TurnedDim, s.turned);
+        }
+        if has_centre {
+            constants = constants.with_bool(Constant::KeyCentre, true);
+        }
+        let (k, v) = (pages.case_pool(&mut rng), pages.case_pool(&mut rng));
+        let centres = case_centres(&mut rng, has_centre, s.n_kv_heads * s.head_dim);
+        Case::new(label, &params, 1e-8 + rounding(format))
+            .constants(pages::with_format(constants, format))
+            .pools(pages)
+            .bind(&k)
+            .bind(&v)
+            .bind(&table)
+            .bind(&case_table(s.has_table, s.head_dim, s.turned))
+            .bind(&centres)
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::cases::{SETTINGS, case};
     use super::*;
 
     /// Fails when the keys of a branch are rounded once more, or turned, on their way.

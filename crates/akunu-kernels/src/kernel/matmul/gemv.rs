@@ -6,7 +6,6 @@
 use akunu_types::DType;
 
 use super::product::{self, Product};
-use super::shapes::{self, Binding, Shape};
 use super::{gemv_launch, gemv_simd_groups};
 use crate::chip::ChipConfig;
 use crate::table::{Args, KernelRow, Launch};
@@ -19,16 +18,8 @@ pub fn row(dtype: DType) -> KernelRow {
     KernelRow {
         name: ("gemv_", ""),
         launch,
-        cases: |dtype| {
-            shapes::cases(
-                dtype,
-                SHAPES,
-                Binding {
-                    inputs: 1,
-                    batch: false,
-                },
-            )
-        },
+        #[cfg(feature = "testing")]
+        cases: cases::all,
         ..product::row(dtype, "gemv")
     }
 }
@@ -38,14 +29,32 @@ fn launch(args: &Args, _: &ChipConfig) -> Launch {
     gemv_launch(p.n, ROWS, gemv_simd_groups(p.k), p.m)
 }
 
-/// One output; one more and one less than a SIMD group's and a threadgroup's; K below, at and beyond
-/// a pair of runs, a SIMD group's step and the threshold of more SIMD groups.
-const SHAPES: &[Shape] = &[
-    Shape::new(3, 1, 1),
-    Shape::new(1, 5, 17).special(),
-    Shape::new(1, 15, 100).scale(1e4),
-    Shape::new(1, 17, 576).factors(0.5, 2.0),
-    Shape::new(3, 19, 514).gaps().factors(1.0, 1.0).special(),
-    Shape::new(1, 33, 1030).scale(1e-4),
-    Shape::new(1, 33, 2056).special(),
-];
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::Case;
+    use crate::kernel::matmul::shapes::{self, Binding, Shape};
+
+    pub fn all(dtype: Option<DType>) -> Vec<Case> {
+        shapes::cases(
+            dtype,
+            SHAPES,
+            Binding {
+                inputs: 1,
+                batch: false,
+            },
+        )
+    }
+
+    /// One output; one more and one less than a SIMD group's and a threadgroup's; K below, at and beyond
+    /// a pair of runs, a SIMD group's step and the threshold of more SIMD groups.
+    const SHAPES: &[Shape] = &[
+        Shape::new(3, 1, 1),
+        Shape::new(1, 5, 17).special(),
+        Shape::new(1, 15, 100).scale(1e4),
+        Shape::new(1, 17, 576).factors(0.5, 2.0),
+        Shape::new(3, 19, 514).gaps().factors(1.0, 1.0).special(),
+        Shape::new(1, 33, 1030).scale(1e-4),
+        Shape::new(1, 33, 2056).special(),
+    ];
+}

@@ -6,7 +6,6 @@ use akunu_types::DType;
 
 use super::gemv_launch;
 use super::product::{self, Product};
-use super::shapes::{self, Binding, Shape};
 use crate::chip::ChipConfig;
 use crate::constant::Constant;
 use crate::table::{Args, KernelRow, Launch};
@@ -24,16 +23,8 @@ pub fn row(dtype: DType) -> KernelRow {
         constants: constants(dtype),
         launch,
         work: |args, once| Product::of(args).work(once, MAX_BATCH),
-        cases: |dtype| {
-            shapes::cases(
-                dtype,
-                SHAPES,
-                Binding {
-                    inputs: 1,
-                    batch: true,
-                },
-            )
-        },
+        #[cfg(feature = "testing")]
+        cases: cases::all,
         ..product::row(dtype, "gemv_batched")
     }
 }
@@ -56,11 +47,29 @@ fn launch(args: &Args, _: &ChipConfig) -> Launch {
     gemv_launch(p.n, ROWS, SIMD_GROUPS, p.m.div_ceil(MAX_BATCH))
 }
 
-/// Every kind of batch: one, a few, full, one more than full.
-const SHAPES: &[Shape] = &[
-    Shape::new(1, 3, 9),
-    Shape::new(2, 17, 576).special(),
-    Shape::new(5, 15, 70).gaps().factors(0.5, 1.0),
-    Shape::new(16, 16, 513).scale(1e3),
-    Shape::new(17, 5, 256).special(),
-];
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::Case;
+    use crate::kernel::matmul::shapes::{self, Binding, Shape};
+
+    pub fn all(dtype: Option<DType>) -> Vec<Case> {
+        shapes::cases(
+            dtype,
+            SHAPES,
+            Binding {
+                inputs: 1,
+                batch: true,
+            },
+        )
+    }
+
+    /// Every kind of batch: one, a few, full, one more than full.
+    const SHAPES: &[Shape] = &[
+        Shape::new(1, 3, 9),
+        Shape::new(2, 17, 576).special(),
+        Shape::new(5, 15, 70).gaps().factors(0.5, 1.0),
+        Shape::new(16, 16, 513).scale(1e3),
+        Shape::new(17, 5, 256).special(),
+    ];
+}

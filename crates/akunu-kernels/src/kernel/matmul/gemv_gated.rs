@@ -7,7 +7,6 @@ use akunu_types::DType;
 use akunu_types::params::GEMMParams;
 
 use super::product::{self, Product};
-use super::shapes::{self, Shape};
 use super::{gemv_launch, gemv_simd_groups};
 use crate::chip::ChipConfig;
 use crate::kernel::activation::{gelu, silu};
@@ -47,16 +46,8 @@ pub fn gelu_row(dtype: DType) -> KernelRow {
 fn gated_row(dtype: DType, source: &'static str) -> KernelRow {
     KernelRow {
         launch,
-        cases: |dtype| {
-            shapes::cases(
-                dtype,
-                SHAPES,
-                shapes::Binding {
-                    inputs: 2,
-                    batch: false,
-                },
-            )
-        },
+        #[cfg(feature = "testing")]
+        cases: cases::all,
         ..product::row_with::<Buffers<()>>(dtype, source)
     }
 }
@@ -78,12 +69,30 @@ fn twin(t: &mut Twin, act: fn(f32) -> f32) {
     product.compute(&x, weight, y);
 }
 
-/// Tails of n and K, K beyond the 1024 values that a threadgroup gates at once, gates large enough for
-/// `exp` to overflow.
-const SHAPES: &[Shape] = &[
-    Shape::new(3, 1, 3),
-    Shape::new(1, 17, 576).special(),
-    Shape::new(2, 15, 1030).gaps().factors(0.5, 1.0),
-    Shape::new(1, 33, 2052).scale(100.0),
-    Shape::new(1, 4, 1024).scale(1e-4).special(),
-];
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::Case;
+    use crate::kernel::matmul::shapes::{self, Shape};
+
+    pub fn all(dtype: Option<DType>) -> Vec<Case> {
+        shapes::cases(
+            dtype,
+            SHAPES,
+            shapes::Binding {
+                inputs: 2,
+                batch: false,
+            },
+        )
+    }
+
+    /// Tails of n and K, K beyond the 1024 values that a threadgroup gates at once, gates large enough for
+    /// `exp` to overflow.
+    const SHAPES: &[Shape] = &[
+        Shape::new(3, 1, 3),
+        Shape::new(1, 17, 576).special(),
+        Shape::new(2, 15, 1030).gaps().factors(0.5, 1.0),
+        Shape::new(1, 33, 2052).scale(100.0),
+        Shape::new(1, 4, 1024).scale(1e-4).special(),
+    ];
+}

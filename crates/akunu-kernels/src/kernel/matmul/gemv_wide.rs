@@ -7,7 +7,6 @@ use akunu_types::DType;
 
 use super::gemv_launch;
 use super::product::{self, Product};
-use super::shapes::{self, Binding, Shape};
 use crate::chip::ChipConfig;
 use crate::table::{Args, KernelRow, Launch};
 
@@ -20,16 +19,8 @@ pub fn row(dtype: DType) -> KernelRow {
     KernelRow {
         name: ("gemv_wide_", ""),
         launch,
-        cases: |dtype| {
-            shapes::cases(
-                dtype,
-                SHAPES,
-                Binding {
-                    inputs: 1,
-                    batch: false,
-                },
-            )
-        },
+        #[cfg(feature = "testing")]
+        cases: cases::all,
         ..product::row(dtype, "gemv_wide")
     }
 }
@@ -39,10 +30,28 @@ fn launch(args: &Args, _: &ChipConfig) -> Launch {
     gemv_launch(p.n, ROWS, SIMD_GROUPS, p.m)
 }
 
-/// One output, one less and one more than a threadgroup's, tails of K.
-const SHAPES: &[Shape] = &[
-    Shape::new(3, 1, 33),
-    Shape::new(1, 63, 576).special(),
-    Shape::new(1, 65, 301).factors(2.0, -1.0),
-    Shape::new(2, 130, 64).gaps().scale(1e3),
-];
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::Case;
+    use crate::kernel::matmul::shapes::{self, Binding, Shape};
+
+    pub fn all(dtype: Option<DType>) -> Vec<Case> {
+        shapes::cases(
+            dtype,
+            SHAPES,
+            Binding {
+                inputs: 1,
+                batch: false,
+            },
+        )
+    }
+
+    /// One output, one less and one more than a threadgroup's, tails of K.
+    const SHAPES: &[Shape] = &[
+        Shape::new(3, 1, 33),
+        Shape::new(1, 63, 576).special(),
+        Shape::new(1, 65, 301).factors(2.0, -1.0),
+        Shape::new(2, 130, 64).gaps().scale(1e3),
+    ];
+}

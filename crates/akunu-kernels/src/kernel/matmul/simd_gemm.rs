@@ -5,7 +5,6 @@
 use akunu_types::DType;
 
 use super::product::{self, Product};
-use super::shapes::{self, Binding, Shape};
 use crate::chip::ChipConfig;
 use crate::table::{Args, KernelRow, Launch};
 
@@ -22,16 +21,8 @@ pub fn row(dtype: DType) -> KernelRow {
         name: ("simd_gemm_", ""),
         launch,
         work: |args, once| Product::of(args).work(once, TILE_M),
-        cases: |dtype| {
-            shapes::cases(
-                dtype,
-                SHAPES,
-                Binding {
-                    inputs: 1,
-                    batch: false,
-                },
-            )
-        },
+        #[cfg(feature = "testing")]
+        cases: cases::all,
         ..product::row(dtype, "simd_gemm")
     }
 }
@@ -49,11 +40,29 @@ pub(super) fn tiled(p: &Product, tile_m: u32) -> Launch {
     )
 }
 
-/// A corner of one tile, whole tiles, one row and column more; K below, at and beyond a step of 32.
-const SHAPES: &[Shape] = &[
-    Shape::new(3, 1, 7),
-    Shape::new(32, 64, 64).special(),
-    Shape::new(33, 65, 33).factors(0.5, 1.0),
-    Shape::new(9, 70, 300).gaps().scale(1e5),
-    Shape::new(40, 24, 96).scale(1e-4).gaps().special(),
-];
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::Case;
+    use crate::kernel::matmul::shapes::{self, Binding, Shape};
+
+    pub fn all(dtype: Option<DType>) -> Vec<Case> {
+        shapes::cases(
+            dtype,
+            SHAPES,
+            Binding {
+                inputs: 1,
+                batch: false,
+            },
+        )
+    }
+
+    /// A corner of one tile, whole tiles, one row and column more; K below, at and beyond a step of 32.
+    const SHAPES: &[Shape] = &[
+        Shape::new(3, 1, 7),
+        Shape::new(32, 64, 64).special(),
+        Shape::new(33, 65, 33).factors(0.5, 1.0),
+        Shape::new(9, 70, 300).gaps().scale(1e5),
+        Shape::new(40, 24, 96).scale(1e-4).gaps().special(),
+    ];
+}

@@ -3,7 +3,6 @@
 use akunu_types::DType;
 
 use super::product::{self, Product};
-use super::shapes::{self, Binding, Shape};
 use super::simd_gemm::tiled;
 use crate::chip::ChipConfig;
 use crate::table::{Args, KernelRow, Launch};
@@ -17,16 +16,8 @@ pub fn row(dtype: DType) -> KernelRow {
         name: ("simd_gemm_small_", ""),
         launch,
         work: |args, once| Product::of(args).work(once, TILE_M),
-        cases: |dtype| {
-            shapes::cases(
-                dtype,
-                SHAPES,
-                Binding {
-                    inputs: 1,
-                    batch: false,
-                },
-            )
-        },
+        #[cfg(feature = "testing")]
+        cases: cases::all,
         ..product::row(dtype, "simd_gemm_small")
     }
 }
@@ -35,10 +26,28 @@ fn launch(args: &Args, _: &ChipConfig) -> Launch {
     tiled(&Product::of(args), TILE_M)
 }
 
-/// A corner of one tile, a whole tile, one row and column more; tails of K.
-const SHAPES: &[Shape] = &[
-    Shape::new(2, 3, 5),
-    Shape::new(8, 64, 64).special(),
-    Shape::new(9, 65, 95).gaps().factors(0.5, 1.0),
-    Shape::new(7, 33, 290).scale(1e5),
-];
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::Case;
+    use crate::kernel::matmul::shapes::{self, Binding, Shape};
+
+    pub fn all(dtype: Option<DType>) -> Vec<Case> {
+        shapes::cases(
+            dtype,
+            SHAPES,
+            Binding {
+                inputs: 1,
+                batch: false,
+            },
+        )
+    }
+
+    /// A corner of one tile, a whole tile, one row and column more; tails of K.
+    const SHAPES: &[Shape] = &[
+        Shape::new(2, 3, 5),
+        Shape::new(8, 64, 64).special(),
+        Shape::new(9, 65, 95).gaps().factors(0.5, 1.0),
+        Shape::new(7, 33, 290).scale(1e5),
+    ];
+}

@@ -5,8 +5,7 @@
 
 use akunu_types::params::LayerNormParams;
 
-use super::{SHAPES, launch_rows};
-use crate::case::{Case, Rng};
+use super::launch_rows;
 use crate::chip::ChipConfig;
 use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
@@ -27,7 +26,8 @@ pub const ROW: KernelRow = KernelRow {
     source: "layernorm",
     launch,
     twin,
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -52,36 +52,47 @@ fn twin(t: &mut Twin) {
     }
 }
 
-fn cases() -> Vec<Case> {
-    let shapes = SHAPES.into_iter();
-    let mut cases: Vec<Case> = shapes
-        .map(|(dim, n_rows, scale)| case(dim, n_rows, scale, 0.0))
-        .collect();
-    cases.push(case(384, 2, 1.0, 1000.0));
-    cases
-}
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
+    use crate::kernel::norm::cases::SHAPES;
 
-/// A mean far from zero costs digits before the kernel begins: at mean 1000 and spread 1 a sum of f32 has a mean that is
-/// off by about 1e-4, which is 1e-8 squared; the twin sums in f64. Without it, as the other norms.
-fn case(dim: u32, n_rows: u32, scale: f32, mean: f32) -> Case {
-    let mut rng = Rng::new(u64::from(dim));
-    let (cols, rows) = (dim as usize, n_rows as usize);
-    let params = LayerNormParams {
-        dim,
-        eps: 1e-5,
-        n_rows,
-        ..Default::default()
-    };
-    let label = format!("dim {dim}, rows {n_rows}, scale {scale}, mean {mean}");
-    let nmse = if mean == 0.0 { super::NMSE } else { 1e-8 };
-    let x: Vec<f32> = rng
-        .floats(rows * cols, scale)
-        .iter()
-        .map(|v| v + mean)
-        .collect();
-    Case::new(label, &params, nmse)
-        .bind(&x)
-        .bind(&rng.floats(cols, 1.0))
-        .bind(&rng.floats(cols, 1.0))
-        .bind(&vec![f32::NAN; rows * cols])
+    pub fn all() -> Vec<Case> {
+        let shapes = SHAPES.into_iter();
+        let mut cases: Vec<Case> = shapes
+            .map(|(dim, n_rows, scale)| case(dim, n_rows, scale, 0.0))
+            .collect();
+        cases.push(case(384, 2, 1.0, 1000.0));
+        cases
+    }
+
+    /// A mean far from zero costs digits before the kernel begins: at mean 1000 and spread 1 a sum of f32 has a mean that is
+    /// off by about 1e-4, which is 1e-8 squared; the twin sums in f64. Without it, as the other norms.
+    fn case(dim: u32, n_rows: u32, scale: f32, mean: f32) -> Case {
+        let mut rng = Rng::new(u64::from(dim));
+        let (cols, rows) = (dim as usize, n_rows as usize);
+        let params = LayerNormParams {
+            dim,
+            eps: 1e-5,
+            n_rows,
+            ..Default::default()
+        };
+        let label = format!("dim {dim}, rows {n_rows}, scale {scale}, mean {mean}");
+        let nmse = if mean == 0.0 {
+            crate::kernel::norm::cases::NMSE
+        } else {
+            1e-8
+        };
+        let x: Vec<f32> = rng
+            .floats(rows * cols, scale)
+            .iter()
+            .map(|v| v + mean)
+            .collect();
+        Case::new(label, &params, nmse)
+            .bind(&x)
+            .bind(&rng.floats(cols, 1.0))
+            .bind(&rng.floats(cols, 1.0))
+            .bind(&vec![f32::NAN; rows * cols])
+    }
 }

@@ -4,8 +4,7 @@
 
 use akunu_types::params::RMSNormParams;
 
-use super::{NMSE, SHAPES, launch_rmsnorm};
-use crate::case::{Case, Rng};
+use super::launch_rmsnorm;
 use crate::table::{Family, KernelRow, buffers};
 use crate::twin::Twin;
 
@@ -24,7 +23,8 @@ pub const ROW: KernelRow = KernelRow {
     source: "rmsnorm",
     launch: launch_rmsnorm,
     twin,
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -52,25 +52,32 @@ pub fn inverse_rms(x: &[f32], eps: f32) -> f32 {
     1.0 / (square / x.len() as f32 + eps).sqrt()
 }
 
-fn cases() -> Vec<Case> {
-    let shapes = SHAPES.into_iter();
-    shapes
-        .map(|(dim, n_rows, scale)| case(dim, n_rows, scale))
-        .collect()
-}
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
+    use crate::kernel::norm::cases::{NMSE, SHAPES};
 
-fn case(dim: u32, n_rows: u32, scale: f32) -> Case {
-    let mut rng = Rng::new(u64::from(dim));
-    let (cols, rows) = (dim as usize, n_rows as usize);
-    let params = RMSNormParams {
-        dim,
-        eps: 1e-5,
-        n_rows,
-        ..Default::default()
-    };
-    let label = format!("dim {dim}, rows {n_rows}, scale {scale}");
-    Case::new(label, &params, NMSE)
-        .bind(&rng.floats(rows * cols, scale))
-        .bind(&rng.floats(cols, 1.0))
-        .bind(&vec![f32::NAN; rows * cols])
+    pub fn all() -> Vec<Case> {
+        let shapes = SHAPES.into_iter();
+        shapes
+            .map(|(dim, n_rows, scale)| case(dim, n_rows, scale))
+            .collect()
+    }
+
+    fn case(dim: u32, n_rows: u32, scale: f32) -> Case {
+        let mut rng = Rng::new(u64::from(dim));
+        let (cols, rows) = (dim as usize, n_rows as usize);
+        let params = RMSNormParams {
+            dim,
+            eps: 1e-5,
+            n_rows,
+            ..Default::default()
+        };
+        let label = format!("dim {dim}, rows {n_rows}, scale {scale}");
+        Case::new(label, &params, NMSE)
+            .bind(&rng.floats(rows * cols, scale))
+            .bind(&rng.floats(cols, 1.0))
+            .bind(&vec![f32::NAN; rows * cols])
+    }
 }

@@ -5,9 +5,8 @@
 
 use akunu_types::params::RMSNormParams;
 
+use super::launch_rmsnorm;
 use super::rmsnorm::inverse_rms;
-use super::{NMSE, SHAPES, launch_rmsnorm};
-use crate::case::{Case, Rng};
 use crate::table::{Family, KernelRow, buffers};
 use crate::twin::Twin;
 
@@ -26,7 +25,8 @@ pub const ROW: KernelRow = KernelRow {
     source: "rmsnorm_residual",
     launch: launch_rmsnorm,
     twin,
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -43,25 +43,32 @@ fn twin(t: &mut Twin) {
     }
 }
 
-fn cases() -> Vec<Case> {
-    let shapes = SHAPES.into_iter();
-    shapes
-        .map(|(dim, n_rows, scale)| case(dim, n_rows, scale))
-        .collect()
-}
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
+    use crate::kernel::norm::cases::{NMSE, SHAPES};
 
-fn case(dim: u32, n_rows: u32, scale: f32) -> Case {
-    let mut rng = Rng::new(u64::from(dim));
-    let (cols, rows) = (dim as usize, n_rows as usize);
-    let params = RMSNormParams {
-        dim,
-        eps: 1e-6,
-        n_rows,
-        ..Default::default()
-    };
-    let label = format!("dim {dim}, rows {n_rows}, scale {scale}");
-    Case::new(label, &params, NMSE)
-        .bind(&rng.floats(rows * cols, scale))
-        .bind(&rng.floats(cols, 1.0))
-        .bind(&rng.floats(rows * cols, 1.0))
+    pub fn all() -> Vec<Case> {
+        let shapes = SHAPES.into_iter();
+        shapes
+            .map(|(dim, n_rows, scale)| case(dim, n_rows, scale))
+            .collect()
+    }
+
+    fn case(dim: u32, n_rows: u32, scale: f32) -> Case {
+        let mut rng = Rng::new(u64::from(dim));
+        let (cols, rows) = (dim as usize, n_rows as usize);
+        let params = RMSNormParams {
+            dim,
+            eps: 1e-6,
+            n_rows,
+            ..Default::default()
+        };
+        let label = format!("dim {dim}, rows {n_rows}, scale {scale}");
+        Case::new(label, &params, NMSE)
+            .bind(&rng.floats(rows * cols, scale))
+            .bind(&rng.floats(cols, 1.0))
+            .bind(&rng.floats(rows * cols, 1.0))
+    }
 }

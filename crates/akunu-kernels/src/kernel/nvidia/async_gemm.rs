@@ -8,11 +8,10 @@ use akunu_types::DType;
 use akunu_types::params::DecodeGemmParams;
 use half::f16;
 
-use crate::case::Case;
 use crate::chip::{ChipConfig, SIMD_WIDTH};
 use crate::extent::product;
 use crate::kernel::convert::half_rows::Order;
-use crate::kernel::nvidia::decode_gemm::{self, MAX_WEIGHTS, outputs, work};
+use crate::kernel::nvidia::decode_gemm::{self, outputs, work};
 use crate::kernel::nvidia::shared_gemm::{self, MAX_PARTS};
 use crate::kernel::nvidia::staging::{QUAD, Staging, at_once};
 use crate::table::{Args, KernelRow, Launch};
@@ -54,7 +53,8 @@ fn row<const ROWS: u32>(dtype: DType, (name, source): (&'static str, &'static st
         required: |args| shared_gemm::Buffers::with_counters(args, counters(&args.params(), ROWS)),
         work: |args, once| work(args, once, ROWS),
         twin: |t| shared_gemm::twin_of(t, Order::Columns),
-        cases: |dtype| cases(dtype, ROWS),
+        #[cfg(feature = "testing")]
+        cases: |dtype| cases::all(dtype, ROWS),
         ..shared_gemm::wide_row(dtype)
     }
 }
@@ -155,34 +155,41 @@ fn counters(p: &DecodeGemmParams, rows: u32) -> usize {
     }
 }
 
-/// Rows, outputs of each weight, K, beta and parts: fewer rows than a tile, more than a threadgroup has; fewer outputs than a SIMD
-/// group has; K of less than a quad, of a step and a tail, and of more steps than are under way; parts and splits with and without
-/// steps of their own; so many outputs that a chip of eight cores needs no splits.
-const SHAPES: [(u32, [u32; MAX_WEIGHTS], u32, f32, u32); 6] = [
-    (3, [20, 1, 40], 32, 0.0, 2),
-    (129, [130, 0, 0], 576, 1.0, 1),
-    (20, [16, 5, 0], 9 * 256 - 32, 0.0, 1),
-    (12, [70, 5, 0], 5 * 256, 1.0, 3),
-    (33, [40, 0, 0], 2 * 256, 0.0, 2),
-    (9, [1030, 0, 0], 288, 0.0, 1),
-];
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::Case;
+    use crate::kernel::nvidia::decode_gemm::MAX_WEIGHTS;
 
-fn cases(dtype: Option<DType>, rows: u32) -> Vec<Case> {
-    let of_format = |dtype: DType| {
-        SHAPES.map(|(m, outputs, k, beta, n_parts)| {
-            let params = DecodeGemmParams {
-                n_parts,
-                ..decode_gemm::case_params(dtype, m, outputs, k, beta)
-            };
-            let label = format!("{m} × {outputs:?} × {}, {beta}, {n_parts}", params.K);
-            let n_partial = shared_gemm::part_len(&params);
-            let n_counters = counters(&params, rows);
-            decode_gemm::case(dtype, &params, Order::Columns, label)
-                .bind(&vec![f32::NAN; n_partial])
-                .bind(&vec![0u32; n_counters])
-        })
-    };
-    dtype.into_iter().flat_map(of_format).collect()
+    /// Rows, outputs of each weight, K, beta and parts: fewer rows than a tile, more than a threadgroup has; fewer outputs than a SIMD
+    /// group has; K of less than a quad, of a step and a tail, and of more steps than are under way; parts and splits with and without
+    /// steps of their own; so many outputs that a chip of eight cores needs no splits.
+    const SHAPES: [(u32, [u32; MAX_WEIGHTS], u32, f32, u32); 6] = [
+        (3, [20, 1, 40], 32, 0.0, 2),
+        (129, [130, 0, 0], 576, 1.0, 1),
+        (20, [16, 5, 0], 9 * 256 - 32, 0.0, 1),
+        (12, [70, 5, 0], 5 * 256, 1.0, 3),
+        (33, [40, 0, 0], 2 * 256, 0.0, 2),
+        (9, [1030, 0, 0], 288, 0.0, 1),
+    ];
+
+    pub fn all(dtype: Option<DType>, rows: u32) -> Vec<Case> {
+        let of_format = |dtype: DType| {
+            SHAPES.map(|(m, outputs, k, beta, n_parts)| {
+                let params = DecodeGemmParams {
+                    n_parts,
+                    ..decode_gemm::cases::case_params(dtype, m, outputs, k, beta)
+                };
+                let label = format!("{m} × {outputs:?} × {}, {beta}, {n_parts}", params.K);
+                let n_partial = shared_gemm::part_len(&params);
+                let n_counters = counters(&params, rows);
+                decode_gemm::cases::case(dtype, &params, Order::Columns, label)
+                    .bind(&vec![f32::NAN; n_partial])
+                    .bind(&vec![0u32; n_counters])
+            })
+        };
+        dtype.into_iter().flat_map(of_format).collect()
+    }
 }
 
 #[cfg(test)]

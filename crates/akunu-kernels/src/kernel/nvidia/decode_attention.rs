@@ -18,6 +18,7 @@
 //!
 //! Keys with a centre are in the pages less it, and so is the row's own key before its score is computed.
 
+#[cfg(feature = "testing")]
 mod cases;
 mod shape;
 
@@ -86,6 +87,7 @@ pub const INTERLEAVED: KernelRow = KernelRow {
     launch: |args, _| launch(args),
     work,
     twin: |t| twin(t, Pairing::Interleaved),
+    #[cfg(feature = "testing")]
     cases: |_| cases::cases(Pairing::Interleaved),
     ..KernelRow::of::<Buffers<()>>()
 };
@@ -94,6 +96,7 @@ pub const INTERLEAVED: KernelRow = KernelRow {
 pub const NEOX: KernelRow = KernelRow {
     name: ("decode_attention_neox_f16", ""),
     twin: |t| twin(t, Pairing::Halves),
+    #[cfg(feature = "testing")]
     cases: |_| cases::cases(Pairing::Halves),
     ..INTERLEAVED
 };

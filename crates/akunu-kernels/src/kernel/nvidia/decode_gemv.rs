@@ -8,9 +8,8 @@ use akunu_types::DType;
 use akunu_types::params::NormGemvParams;
 
 use crate::chip::{ChipConfig, SIMD_WIDTH};
-use crate::kernel::fused::norm_gemv::{self, NormShape};
+use crate::kernel::fused::norm_gemv;
 use crate::kernel::matmul::product::{self, Product};
-use crate::kernel::matmul::shapes::{self, Binding, Shape};
 use crate::table::{Args, Family, KernelRow, Launch};
 
 /// Outputs of a SIMD group.
@@ -42,17 +41,8 @@ pub fn row(dtype: DType) -> KernelRow {
         name: ("decode_gemv_", ""),
         family: Family::Nvidia,
         launch,
-        cases: |dtype| {
-            let binding = Binding {
-                inputs: 1,
-                batch: false,
-            };
-            let mut cases = shapes::cases(dtype, SHAPES, binding);
-            if dtype == Some(DType::Q4_0) {
-                cases.extend(shapes::cases(dtype, &[TURNS_OF_TWO_CHUNKS], binding));
-            }
-            cases.into_iter().map(|case| case.tolerance(NMSE)).collect()
-        },
+        #[cfg(feature = "testing")]
+        cases: cases::all,
         ..product::row(dtype, "decode_gemv")
     }
 }
@@ -64,15 +54,8 @@ pub fn norm_row(dtype: DType) -> KernelRow {
         family: Family::Nvidia,
         source: "decode_norm_gemv",
         launch: norm_launch,
-        cases: |dtype| {
-            let cases = norm_gemv::cases(dtype);
-            let in_turns = norm_gemv::cases_of(dtype, NORM_SHAPES_IN_TURNS);
-            cases
-                .into_iter()
-                .chain(in_turns)
-                .map(|case| case.tolerance(NORM_NMSE))
-                .collect()
-        },
+        #[cfg(feature = "testing")]
+        cases: cases::normed,
         ..norm_gemv::row(dtype)
     }
 }
@@ -150,33 +133,62 @@ fn team(outputs: &[u32], k: u32, chip: &ChipConfig) -> (u32, u32) {
     (columns, splits(columns))
 }
 
-/// x rounded to 16 bits of the largest value of 32 is wrong by about 1e-5 of it, 2e-10 squared, and in a sum that nearly
-/// cancels by more of what is left: measured at 5e-9 or less. A wrong nibble or row is above 1e-3.
-const NMSE: f64 = 1e-7;
-/// The same where a weight has a single output: 9e-8 or less.
-const NORM_NMSE: f64 = 1e-6;
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::Case;
+    use crate::kernel::fused::norm_gemv::cases as normed_cases;
+    use crate::kernel::matmul::shapes::{self, Binding, Shape};
+    use normed_cases::NormShape;
 
-/// One output; K of one share and a tail; steps of several chunks; rows that do and that do not consist of whole float4; outputs
-/// that the threadgroups of a small GPU take in turns; columns that are split.
-const SHAPES: &[Shape] = &[
-    Shape::new(3, 1, 1),
-    Shape::new(1, 5, 301).special(),
-    Shape::new(1, 7, 576).factors(0.5, 2.0),
-    Shape::new(2, 3, 2056).gaps().factors(1.0, 1.0),
-    Shape::new(1, 9, 8960).scale(1e-4).special(),
-    Shape::new(2, 530, 64),
-    Shape::new(1, 130, 2304),
-];
+    /// x rounded to 16 bits of the largest value of 32 is wrong by about 1e-5 of it, 2e-10 squared, and in a sum that nearly
+    /// cancels by more of what is left: measured at 5e-9 or less. A wrong nibble or row is above 1e-3.
+    const NMSE: f64 = 1e-7;
 
-/// For one format only: it takes the simulator long.
-const TURNS_OF_TWO_CHUNKS: Shape = Shape::new(1, 514, 8224);
+    /// The same where a weight has a single output: 9e-8 or less.
+    const NORM_NMSE: f64 = 1e-6;
 
-/// Turns of two weights, and of a gate; a single weight with columns that are split.
-const NORM_SHAPES_IN_TURNS: &[NormShape] = &[
-    ([520, 40, 0], 64, 0),
-    ([262, 262, 0], 64, 1),
-    ([130, 0, 0], 2304, 0),
-];
+    /// One output; K of one share and a tail; steps of several chunks; rows that do and that do not consist of whole float4; outputs
+    /// that the threadgroups of a small GPU take in turns; columns that are split.
+    const SHAPES: &[Shape] = &[
+        Shape::new(3, 1, 1),
+        Shape::new(1, 5, 301).special(),
+        Shape::new(1, 7, 576).factors(0.5, 2.0),
+        Shape::new(2, 3, 2056).gaps().factors(1.0, 1.0),
+        Shape::new(1, 9, 8960).scale(1e-4).special(),
+        Shape::new(2, 530, 64),
+        Shape::new(1, 130, 2304),
+    ];
+
+    /// For one format only: it takes the simulator long.
+    const TURNS_OF_TWO_CHUNKS: Shape = Shape::new(1, 514, 8224);
+
+    /// Turns of two weights, and of a gate; a single weight with columns that are split.
+    const NORM_SHAPES_IN_TURNS: &[NormShape] = &[
+        ([520, 40, 0], 64, 0),
+        ([262, 262, 0], 64, 1),
+        ([130, 0, 0], 2304, 0),
+    ];
+
+    pub fn all(dtype: Option<DType>) -> Vec<Case> {
+        let binding = Binding {
+            inputs: 1,
+            batch: false,
+        };
+        let mut cases = shapes::cases(dtype, SHAPES, binding);
+        if dtype == Some(DType::Q4_0) {
+            cases.extend(shapes::cases(dtype, &[TURNS_OF_TWO_CHUNKS], binding));
+        }
+        let cases = cases.into_iter();
+        cases.map(|case| case.tolerance(NMSE)).collect()
+    }
+
+    pub fn normed(dtype: Option<DType>) -> Vec<Case> {
+        let in_turns = normed_cases::of(dtype, NORM_SHAPES_IN_TURNS);
+        let cases = normed_cases::all(dtype).into_iter().chain(in_turns);
+        cases.map(|case| case.tolerance(NORM_NMSE)).collect()
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -8,7 +8,6 @@ use akunu_types::DType;
 use akunu_types::params::DecodeGemmParams;
 use half::f16;
 
-use crate::case::Case;
 use crate::chip::{ChipConfig, SIMD_WIDTH};
 use crate::extent::product;
 use crate::kernel::convert::half_rows::Order;
@@ -107,7 +106,8 @@ pub fn wide_row(dtype: DType) -> KernelRow {
         launch: |args, chip| launch(args, chip, WIDE_ROWS),
         work: |args, once| work(args, once, WIDE_ROWS),
         twin,
-        cases,
+        #[cfg(feature = "testing")]
+        cases: cases::all,
         ..KernelRow::of::<Buffers<()>>()
     }
 }
@@ -288,42 +288,48 @@ fn twin_part(
     }
 }
 
-/// Rows, outputs of each weight, K, beta and parts: fewer rows than a tile, a tile and a row, more than a threadgroup has; fewer
-/// outputs than a SIMD group has; K of less than a quad, of a step and a tail, of fewer and of more steps than are under way;
-/// parts with and without steps of their own.
-const SHAPES: [(u32, [u32; MAX_WEIGHTS], u32, f32, u32); 6] = [
-    (2, [3, 0, 0], 32, 0.0, 1),
-    (9, [33, 0, 0], 576, 1.0, 1),
-    (17, [20, 1, 40], 256, 0.0, 2),
-    (16, [16, 5, 0], 9 * 256 * 3 - 32, 0.0, 1),
-    (33, [40, 0, 0], 5 * 256, 1.0, 3),
-    (65, [130, 8, 0], 3 * 256, 0.0, 2),
-];
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::Case;
 
-fn cases(dtype: Option<DType>) -> Vec<Case> {
-    let each = dtype.into_iter().flat_map(|dtype| {
-        SHAPES
-            .into_iter()
-            .map(move |(m, outputs, k, beta, n_parts)| {
-                let params = DecodeGemmParams {
-                    n_parts,
-                    ..decode_gemm::case_params(dtype, m, outputs, k, beta)
-                };
-                let k = params.K;
-                let label = format!("{m} × {outputs:?} × {k}, {beta}, {n_parts}");
-                case(dtype, &params, label)
-            })
-    });
-    each.collect()
-}
+    /// Rows, outputs of each weight, K, beta and parts: fewer rows than a tile, a tile and a row, more than a threadgroup has; fewer
+    /// outputs than a SIMD group has; K of less than a quad, of a step and a tail, of fewer and of more steps than are under way;
+    /// parts with and without steps of their own.
+    const SHAPES: [(u32, [u32; MAX_WEIGHTS], u32, f32, u32); 6] = [
+        (2, [3, 0, 0], 32, 0.0, 1),
+        (9, [33, 0, 0], 576, 1.0, 1),
+        (17, [20, 1, 40], 256, 0.0, 2),
+        (16, [16, 5, 0], 9 * 256 * 3 - 32, 0.0, 1),
+        (33, [40, 0, 0], 5 * 256, 1.0, 3),
+        (65, [130, 8, 0], 3 * 256, 0.0, 2),
+    ];
 
-/// As of [`decode_gemm`], with the parts and their counters.
-fn case(dtype: DType, p: &DecodeGemmParams, label: String) -> Case {
-    // Counters for the fewest rows and outputs that a threadgroup has.
-    let counters = counters(p, dtype, WIDE_ROWS);
-    decode_gemm::case(dtype, p, Order::Spans, label)
-        .bind(&vec![f32::NAN; part_len(p)])
-        .bind(&vec![0u32; counters])
+    pub fn all(dtype: Option<DType>) -> Vec<Case> {
+        let each = dtype.into_iter().flat_map(|dtype| {
+            SHAPES
+                .into_iter()
+                .map(move |(m, outputs, k, beta, n_parts)| {
+                    let params = DecodeGemmParams {
+                        n_parts,
+                        ..decode_gemm::cases::case_params(dtype, m, outputs, k, beta)
+                    };
+                    let k = params.K;
+                    let label = format!("{m} × {outputs:?} × {k}, {beta}, {n_parts}");
+                    case(dtype, &params, label)
+                })
+        });
+        each.collect()
+    }
+
+    /// As of [`decode_gemm`], with the parts and their counters.
+    fn case(dtype: DType, p: &DecodeGemmParams, label: String) -> Case {
+        // Counters for the fewest rows and outputs that a threadgroup has.
+        let counters = counters(p, dtype, WIDE_ROWS);
+        decode_gemm::cases::case(dtype, p, Order::Spans, label)
+            .bind(&vec![f32::NAN; part_len(p)])
+            .bind(&vec![0u32; counters])
+    }
 }
 
 #[cfg(test)]

@@ -3,11 +3,14 @@
 //!
 //! Queries, weights of the softmax, and keys and values of 8 bits, are rounded to halves.
 
+#[cfg(feature = "testing")]
+use crate::kernel::attention::cases;
 use akunu_types::params::AttentionParams;
 use half::f16;
 
+use crate::kernel::attention;
 use crate::kernel::attention::flash_attention_prefill::PREFILL_THREADS;
-use crate::kernel::attention::{self, cases, flash_attention_decode, flash_attention_prefill};
+use crate::kernel::attention::{flash_attention_decode, flash_attention_prefill};
 use crate::table::{Args, Family, KernelRow, Launch};
 
 /// The largest head whose output fits into registers.
@@ -30,6 +33,7 @@ pub const ROW: KernelRow = KernelRow {
     source: "tensor_attention",
     launch: |args, _| launch(args),
     twin: |t| flash_attention_decode::twin_by(t, halved),
+    #[cfg(feature = "testing")]
     cases: |_| cases::tensor(),
     work: flash_attention_prefill::ROW.work,
     ..flash_attention_decode::ROW

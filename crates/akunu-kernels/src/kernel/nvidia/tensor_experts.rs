@@ -15,14 +15,10 @@ use akunu_types::DType;
 use akunu_types::params::ExpertParams;
 use half::f16;
 
-use super::tensor_gemm::{NMSE, OF_EACH_KIND, STEP};
-use crate::case::Case;
+use super::tensor_gemm::STEP;
 use crate::extent::strided;
-use crate::kernel::experts::expert_gemm::{
-    self, Grouped, GroupedShape, Results, Spread, bind_rest, grouped_params, x_size,
-};
+use crate::kernel::experts::expert_gemm::{self, Grouped, Results};
 use crate::kernel::experts::sort_experts::TILE_WORDS;
-use crate::kernel::experts::{HAS_BIASES, HAS_SCALES};
 use crate::table::{Args, Family, KernelRow, Launch, Weight, buffers};
 use crate::twin::Twin;
 
@@ -68,7 +64,8 @@ pub fn row(dtype: DType) -> KernelRow {
             Grouped::of(args).work(once, [Buffers::PLACES.weight, Buffers::PLACES.up])
         },
         twin,
-        cases: |dtype| cases(dtype, TILE),
+        #[cfg(feature = "testing")]
+        cases: |dtype| cases::all(dtype, TILE),
         dtype: Some(dtype),
         constants: expert_gemm::row(dtype).constants,
         ..KernelRow::of::<Buffers<()>>()
@@ -81,7 +78,8 @@ pub fn small_row(dtype: DType) -> KernelRow {
         name: ("tensor_experts_small_", ""),
         source: "tensor_experts_small",
         launch: |args, _| launch(args, SMALL_TILE_N),
-        cases: |dtype| cases(dtype, SMALL_TILE),
+        #[cfg(feature = "testing")]
+        cases: |dtype| cases::all(dtype, SMALL_TILE),
         ..row(dtype)
     }
 }
@@ -117,51 +115,62 @@ fn twin(t: &mut Twin) {
     });
 }
 
-/// Tails of outputs and of K, of two weights and more than a tile of one expert; of one weight and of experts without results.
-const SHAPES: [GroupedShape; 3] = [
-    (([66, 1, 3], [67, 160], 0, HAS_BIASES, 3), true, Spread::One),
-    (
-        ([9, 3, 7], [130, 256], 9, HAS_SCALES, 1),
-        false,
-        Spread::Some,
-    ),
-    (
-        ([5, 2, 33], [9, 70], 9, HAS_BIASES | HAS_SCALES, 2),
-        true,
-        Spread::Any,
-    ),
-];
-
-/// As of [`tensor_gemm`](super::tensor_gemm), formats of each kind have all shapes.
-fn cases(dtype: Option<DType>, tile: u32) -> Vec<Case> {
-    let each = dtype.into_iter().flat_map(|dtype| {
-        let is_whole = OF_EACH_KIND.contains(&dtype);
-        let n_shapes = if is_whole { SHAPES.len() } else { 1 };
-        let shapes = SHAPES.into_iter().enumerate().take(n_shapes);
-        shapes.map(move |(at, shape)| case(dtype, at, shape, tile))
-    });
-    each.collect()
-}
-
-/// What must not be read is NaN: x behind its zeros.
-fn case(dtype: DType, at: usize, shape: GroupedShape, tile: u32) -> Case {
-    let (params, mut rng) = grouped_params(dtype, at, shape, tile);
-    let params = ExpertParams {
-        lda: params.K.next_multiple_of(STEP) + 8 * (at as u32 % 2),
-        ..params
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::Case;
+    use crate::kernel::experts::expert_gemm::cases::{
+        GroupedShape, Spread, bind_rest, grouped_params, x_size,
     };
-    let row = row(dtype);
-    let empty = Case::new(format!("{shape:?}"), &params, NMSE);
-    let args = row.args(bytemuck::bytes_of(&params), &empty.constants);
-    let grouped = Grouped::of(&args);
-    let mut x = rng.halves(x_len(&grouped), x_size(&params));
-    for (at, x) in x.iter_mut().enumerate() {
-        match at as u32 % params.lda {
-            column if column >= params.K.next_multiple_of(STEP) => *x = f16::NAN,
-            column if column >= params.K => *x = f16::ZERO,
-            _ => {}
-        }
+    use crate::kernel::experts::{HAS_BIASES, HAS_SCALES};
+    use crate::kernel::nvidia::tensor_gemm::cases::{NMSE, OF_EACH_KIND};
+
+    /// Tails of outputs and of K, of two weights and more than a tile of one expert; of one weight and of experts without results.
+    const SHAPES: [GroupedShape; 3] = [
+        (([66, 1, 3], [67, 160], 0, HAS_BIASES, 3), true, Spread::One),
+        (
+            ([9, 3, 7], [130, 256], 9, HAS_SCALES, 1),
+            false,
+            Spread::Some,
+        ),
+        (
+            ([5, 2, 33], [9, 70], 9, HAS_BIASES | HAS_SCALES, 2),
+            true,
+            Spread::Any,
+        ),
+    ];
+
+    /// As of [`tensor_gemm`](super::tensor_gemm), formats of each kind have all shapes.
+    pub fn all(dtype: Option<DType>, tile: u32) -> Vec<Case> {
+        let each = dtype.into_iter().flat_map(|dtype| {
+            let is_whole = OF_EACH_KIND.contains(&dtype);
+            let n_shapes = if is_whole { SHAPES.len() } else { 1 };
+            let shapes = SHAPES.into_iter().enumerate().take(n_shapes);
+            shapes.map(move |(at, shape)| case(dtype, at, shape, tile))
+        });
+        each.collect()
     }
-    let factors = rng.floats(grouped.x_rows() as usize, 1.0);
-    bind_rest(empty.clone().bind(&x), &grouped, shape.2, &mut rng).bind(&factors)
+
+    /// What must not be read is NaN: x behind its zeros.
+    fn case(dtype: DType, at: usize, shape: GroupedShape, tile: u32) -> Case {
+        let (params, mut rng) = grouped_params(dtype, at, shape, tile);
+        let params = ExpertParams {
+            lda: params.K.next_multiple_of(STEP) + 8 * (at as u32 % 2),
+            ..params
+        };
+        let row = row(dtype);
+        let empty = Case::new(format!("{shape:?}"), &params, NMSE);
+        let args = row.args(bytemuck::bytes_of(&params), &empty.constants);
+        let grouped = Grouped::of(&args);
+        let mut x = rng.halves(x_len(&grouped), x_size(&params));
+        for (at, x) in x.iter_mut().enumerate() {
+            match at as u32 % params.lda {
+                column if column >= params.K.next_multiple_of(STEP) => *x = f16::NAN,
+                column if column >= params.K => *x = f16::ZERO,
+                _ => {}
+            }
+        }
+        let factors = rng.floats(grouped.x_rows() as usize, 1.0);
+        bind_rest(empty.clone().bind(&x), &grouped, shape.2, &mut rng).bind(&factors)
+    }
 }

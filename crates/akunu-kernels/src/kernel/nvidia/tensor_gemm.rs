@@ -14,19 +14,15 @@
 //! Weights in f32 have none: they keep their precision.
 
 use akunu_types::DType;
-use akunu_types::params::{GEMMParams, MLXParams};
+use akunu_types::params::GEMMParams;
 use half::f16;
 
-use crate::case::{Case, Rng};
-use crate::constant::Constants;
 use crate::cost::Traffic;
 use crate::extent::{bytes, strided};
 use crate::kernel::matmul::product::{self, Product};
-use crate::kernel::matmul::shapes::{self, Shape};
 use crate::kernel::nvidia::staging::Staging;
 use crate::table::{Args, Family, KernelRow, Launch, Weight, buffers, weight_formats};
 use crate::twin::Twin;
-use crate::weight::case_block;
 
 /// Values of K that a kernel takes in one step: rows of x end with zeros up to a multiple of it.
 pub const STEP: u32 = 64;
@@ -83,7 +79,8 @@ pub fn row(dtype: DType) -> KernelRow {
         launch: |args, _| launch(args, &LARGE),
         work: |args, once| work(args, once, &LARGE),
         twin,
-        cases: |dtype| cases(dtype, LARGE_SHAPES),
+        #[cfg(feature = "testing")]
+        cases: |dtype| cases::all(dtype, cases::LARGE_SHAPES),
         ..product::row_with::<Buffers<()>>(dtype, "tensor_gemm")
     }
 }
@@ -95,7 +92,8 @@ pub fn medium_row(dtype: DType) -> KernelRow {
         source: "tensor_gemm_medium",
         launch: |args, _| launch(args, &MEDIUM),
         work: |args, once| work(args, once, &MEDIUM),
-        cases: |dtype| cases(dtype, MEDIUM_SHAPES),
+        #[cfg(feature = "testing")]
+        cases: |dtype| cases::all(dtype, cases::MEDIUM_SHAPES),
         ..row(dtype)
     }
 }
@@ -107,7 +105,8 @@ pub fn small_row(dtype: DType) -> KernelRow {
         source: "tensor_gemm_small",
         launch: |args, _| launch(args, &SMALL),
         work: |args, once| work(args, once, &SMALL),
-        cases: |dtype| cases(dtype, SMALL_SHAPES),
+        #[cfg(feature = "testing")]
+        cases: |dtype| cases::all(dtype, cases::SMALL_SHAPES),
         ..row(dtype)
     }
 }
@@ -162,104 +161,116 @@ fn twin(t: &mut Twin) {
     product.compute(&x, weight, y);
 }
 
-/// A corner of one tile; a row and a column more than one, K of two steps and a tail.
-const LARGE_SHAPES: &[Shape] = &[
-    Shape::new(5, 33, 97).gaps().factors(0.5, 1.0),
-    Shape::new(129, 130, 192),
-];
-const MEDIUM_SHAPES: &[Shape] = &[
-    Shape::new(3, 9, 33).factors(0.5, 2.0),
-    Shape::new(65, 67, 320).gaps().scale(1e5),
-];
-const SMALL_SHAPES: &[Shape] = &[
-    Shape::new(2, 3, 7).special(),
-    Shape::new(16, 33, 576).gaps().factors(1.0, 1.0),
-    Shape::new(17, 20, 256).scale(1e-4),
-];
+#[cfg(feature = "testing")]
+pub(crate) mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
+    use crate::constant::Constants;
+    use crate::kernel::matmul::shapes::{self, Shape};
+    use crate::weight::case_block;
+    use akunu_types::params::MLXParams;
 
-/// Formats that are read in ways of their own: by the words of a SIMD group, by vectors, by words of a thread, by runs. The
-/// kernels of all others differ from these in what `decode_gemv` and `decode_gemm` are tested with, and get one case of the
-/// larger tiles, which are slow to simulate.
-pub(super) const OF_EACH_KIND: [DType; 5] = [
-    DType::Q4_0,
-    DType::F16,
-    DType::Q4_K,
-    DType::Q6_K,
-    DType::MLX_Q4,
-];
+    /// A corner of one tile; a row and a column more than one, K of two steps and a tail.
+    pub const LARGE_SHAPES: &[Shape] = &[
+        Shape::new(5, 33, 97).gaps().factors(0.5, 1.0),
+        Shape::new(129, 130, 192),
+    ];
 
-fn cases(dtype: Option<DType>, shapes: &[Shape]) -> Vec<Case> {
-    let each = dtype.into_iter().flat_map(|dtype| {
-        let is_whole = OF_EACH_KIND.contains(&dtype) || shapes.len() == SMALL_SHAPES.len();
-        let n_shapes = if is_whole { shapes.len() } else { 1 };
-        let groups = [32, 64, 128].into_iter();
-        let cases = shapes.iter().take(n_shapes).zip(groups);
-        cases.map(move |(shape, group)| case(dtype, *shape, group))
-    });
-    each.collect()
-}
+    pub const MEDIUM_SHAPES: &[Shape] = &[
+        Shape::new(3, 9, 33).factors(0.5, 2.0),
+        Shape::new(65, 67, 320).gaps().scale(1e5),
+    ];
 
-/// A weight that is rounded to a half is wrong by up to 2⁻¹² of it, 2e-8 squared, and in a sum that nearly cancels by more of
-/// what is left: measured at 1e-7 or less. A wrong nibble or row is above 1e-3.
-pub(super) const NMSE: f64 = 1e-6;
+    pub const SMALL_SHAPES: &[Shape] = &[
+        Shape::new(2, 3, 7).special(),
+        Shape::new(16, 33, 576).gaps().factors(1.0, 1.0),
+        Shape::new(17, 20, 256).scale(1e-4),
+    ];
 
-fn case(dtype: DType, shape: Shape, group: u32) -> Case {
-    let block = case_block(dtype, group);
-    let shape = Shape {
-        k: shape.k.next_multiple_of(block),
-        ..shape
-    };
-    let lda = shape.k.next_multiple_of(STEP) + if shape.gaps { 8 } else { 0 };
-    let constants = if shape.special {
-        let binding = shapes::Binding {
-            inputs: 1,
-            batch: false,
-        };
-        shapes::special(dtype, shape, group, binding)
-    } else {
-        Constants::none()
-    };
-    let label = format!("{shape:?}");
-    let empty = if dtype.mlx_bits().is_some() {
-        let params = MLXParams {
-            lda,
-            ..shapes::mlx_params(dtype, shape, group)
-        };
-        Case::new(label, &params, NMSE)
-    } else {
-        let params = GEMMParams {
-            lda,
-            ..shapes::gemm_params(dtype, shape)
-        };
-        Case::new(label, &params, NMSE)
-    };
-    fill(dtype, shape, empty.constants(constants))
-}
+    /// Formats that are read in ways of their own: by the words of a SIMD group, by vectors, by words of a thread, by runs. The
+    /// kernels of all others differ from these in what `decode_gemv` and `decode_gemm` are tested with, and get one case of the
+    /// larger tiles, which are slow to simulate.
+    pub const OF_EACH_KIND: [DType; 5] = [
+        DType::Q4_0,
+        DType::F16,
+        DType::Q4_K,
+        DType::Q6_K,
+        DType::MLX_Q4,
+    ];
 
-/// x, weight, y and factors. What must not be read is NaN: x behind the zeros, and y where beta is 0.
-fn fill(dtype: DType, shape: Shape, case: Case) -> Case {
-    let args = Args {
-        dtype: Some(dtype),
-        params: case.params.as_bytes(),
-        constants: &case.constants,
-    };
-    let product = Product::of(&args);
-    let bytes = Buffers::bytes(&args);
-    let mut rng = Rng::new(u64::from(shape.m * 7919 + shape.n * 31 + shape.k));
-    let mut x = rng.halves(bytes.x / 2, 2.0);
-    for (at, x) in x.iter_mut().enumerate() {
-        match at as u32 % product.lda {
-            column if column >= product.k.next_multiple_of(STEP) => *x = f16::NAN,
-            column if column >= product.k => *x = f16::ZERO,
-            _ => {}
-        }
+    pub fn all(dtype: Option<DType>, shapes: &[Shape]) -> Vec<Case> {
+        let each = dtype.into_iter().flat_map(|dtype| {
+            let is_whole = OF_EACH_KIND.contains(&dtype) || shapes.len() == SMALL_SHAPES.len();
+            let n_shapes = if is_whole { shapes.len() } else { 1 };
+            let groups = [32, 64, 128].into_iter();
+            let cases = shapes.iter().take(n_shapes).zip(groups);
+            cases.map(move |(shape, group)| case(dtype, *shape, group))
+        });
+        each.collect()
     }
-    let y = if shape.factors.1 == 0.0 {
-        vec![f32::NAN; product.y_len()]
-    } else {
-        rng.floats(product.y_len(), shape.scale)
-    };
-    let factors = rng.floats(shape.m as usize, shape.scale);
-    let weight = product.weight.random(&mut rng);
-    case.bind(&x).bind(&weight).bind(&y).bind(&factors)
+
+    /// A weight that is rounded to a half is wrong by up to 2⁻¹² of it, 2e-8 squared, and in a sum that nearly cancels by more of
+    /// what is left: measured at 1e-7 or less. A wrong nibble or row is above 1e-3.
+    pub const NMSE: f64 = 1e-6;
+
+    fn case(dtype: DType, shape: Shape, group: u32) -> Case {
+        let block = case_block(dtype, group);
+        let shape = Shape {
+            k: shape.k.next_multiple_of(block),
+            ..shape
+        };
+        let lda = shape.k.next_multiple_of(STEP) + if shape.gaps { 8 } else { 0 };
+        let constants = if shape.special {
+            let binding = shapes::Binding {
+                inputs: 1,
+                batch: false,
+            };
+            shapes::special(dtype, shape, group, binding)
+        } else {
+            Constants::none()
+        };
+        let label = format!("{shape:?}");
+        let empty = if dtype.mlx_bits().is_some() {
+            let params = MLXParams {
+                lda,
+                ..shapes::mlx_params(dtype, shape, group)
+            };
+            Case::new(label, &params, NMSE)
+        } else {
+            let params = GEMMParams {
+                lda,
+                ..shapes::gemm_params(dtype, shape)
+            };
+            Case::new(label, &params, NMSE)
+        };
+        fill(dtype, shape, empty.constants(constants))
+    }
+
+    /// x, weight, y and factors. What must not be read is NaN: x behind the zeros, and y where beta is 0.
+    fn fill(dtype: DType, shape: Shape, case: Case) -> Case {
+        let args = Args {
+            dtype: Some(dtype),
+            params: case.params.as_bytes(),
+            constants: &case.constants,
+        };
+        let product = Product::of(&args);
+        let bytes = Buffers::bytes(&args);
+        let mut rng = Rng::new(u64::from(shape.m * 7919 + shape.n * 31 + shape.k));
+        let mut x = rng.halves(bytes.x / 2, 2.0);
+        for (at, x) in x.iter_mut().enumerate() {
+            match at as u32 % product.lda {
+                column if column >= product.k.next_multiple_of(STEP) => *x = f16::NAN,
+                column if column >= product.k => *x = f16::ZERO,
+                _ => {}
+            }
+        }
+        let y = if shape.factors.1 == 0.0 {
+            vec![f32::NAN; product.y_len()]
+        } else {
+            rng.floats(product.y_len(), shape.scale)
+        };
+        let factors = rng.floats(shape.m as usize, shape.scale);
+        let weight = product.weight.random(&mut rng);
+        case.bind(&x).bind(&weight).bind(&y).bind(&factors)
+    }
 }

@@ -8,7 +8,6 @@ use akunu_types::params::{RopeStoreParams, Row};
 
 use super::rope_store::{self, kv_len, n_rows, q_len, sizes};
 use super::{HeadNorm, head_launch, table_len};
-use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::constant::Constant;
 use crate::table::{Args, KernelRow, Launch, Pool, buffers};
@@ -58,7 +57,8 @@ pub const ROW: KernelRow = KernelRow {
     ],
     launch,
     twin,
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..rope_store::row::<Buffers<()>>()
 };
 
@@ -90,23 +90,29 @@ fn twin(t: &mut Twin) {
     rope_store::store(&p, constants, own, Pairing::Halves, Some(&norm));
 }
 
-fn cases() -> Vec<Case> {
-    let both = [false, true].into_iter();
-    both.flat_map(|turn_first| {
-        rope_store::all_settings(|s, format| {
-            let mut rng = Rng::new(u64::from(s.head_dim));
-            let case = rope_store::case(s, format, &mut rng)
-                .bind(&rng.floats(s.head_dim as usize, 1.0))
-                .bind(&rng.floats(s.head_dim as usize, 1.0));
-            match turn_first {
-                true => Case {
-                    constants: case.constants.with_bool(Constant::TurnFirst, true),
-                    label: format!("{}, weights after the turn", case.label),
-                    ..case
-                },
-                false => case,
-            }
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
+
+    pub fn all() -> Vec<Case> {
+        let both = [false, true].into_iter();
+        both.flat_map(|turn_first| {
+            rope_store::cases::all_settings(|s, format| {
+                let mut rng = Rng::new(u64::from(s.head_dim));
+                let case = rope_store::cases::case(s, format, &mut rng)
+                    .bind(&rng.floats(s.head_dim as usize, 1.0))
+                    .bind(&rng.floats(s.head_dim as usize, 1.0));
+                match turn_first {
+                    true => Case {
+                        constants: case.constants.with_bool(Constant::TurnFirst, true),
+                        label: format!("{}, weights after the turn", case.label),
+                        ..case
+                    },
+                    false => case,
+                }
+            })
         })
-    })
-    .collect()
+        .collect()
+    }
 }

@@ -3,9 +3,8 @@
 use akunu_program::Pairing;
 use akunu_types::params::{RoPEParams, Row};
 
-use super::{Frequencies, can_turn, case_table, pair_launch, table_len, tolerance, turned_dim};
-use crate::case::{Case, Rng};
-use crate::constant::{Constant, Constants};
+use super::{Frequencies, can_turn, pair_launch, table_len, turned_dim};
+use crate::constant::Constant;
 use crate::extent::strided;
 use crate::table::{Family, KernelRow, buffers};
 use crate::twin::Twin;
@@ -34,7 +33,8 @@ pub const INTERLEAVED: KernelRow = KernelRow {
         pair_launch(n_heads, p.head_dim, p.n_rows)
     },
     twin: |t| twin(t, Pairing::Interleaved),
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -78,70 +78,78 @@ fn twin(t: &mut Twin, pairing: Pairing) {
     }
 }
 
-/// Shape, first position and what is bound.
-struct Setting {
-    head_dim: u32,
-    n_heads: u32,
-    n_rows: u32,
-    pos: u32,
-    gap: u32,
-    has_table: bool,
-    turned: u32,
-}
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
+    use crate::constant::Constants;
+    use crate::kernel::rope::cases::{case_table, tolerance};
 
-#[rustfmt::skip]
-fn cases() -> Vec<Case> {
-    let settings = [
-        Setting { head_dim: 64, n_heads: 9, n_rows: 1, pos: 0, gap: 0, has_table: false, turned: 64 },
-        Setting { head_dim: 80, n_heads: 3, n_rows: 3, pos: 1000, gap: 16, has_table: false, turned: 80 },
-        Setting { head_dim: 96, n_heads: 1, n_rows: 5, pos: 31, gap: 0, has_table: true, turned: 96 },
-        Setting { head_dim: 128, n_heads: 4, n_rows: 2, pos: 131_070, gap: 0, has_table: true, turned: 128 },
-        Setting { head_dim: 256, n_heads: 2, n_rows: 1, pos: 32_767, gap: 4, has_table: true, turned: 256 },
-        Setting { head_dim: 2, n_heads: 5, n_rows: 7, pos: 3, gap: 1, has_table: false, turned: 2 },
-        Setting { head_dim: 128, n_heads: 2, n_rows: 3, pos: 1000, gap: 0, has_table: true, turned: 64 },
-        Setting { head_dim: 80, n_heads: 3, n_rows: 2, pos: 31, gap: 8, has_table: false, turned: 20 },
-    ];
-    settings.iter().map(case).collect()
-}
-
-/// Rows of two texts: the second begins at position 0 again.
-fn case(s: &Setting) -> Case {
-    let mut rng = Rng::new(u64::from(s.head_dim + s.pos));
-    let params = RoPEParams {
-        n_rows: s.n_rows,
-        head_dim: s.head_dim,
-        n_heads: s.n_heads,
-        theta: 10000.0,
-        row_stride: if s.gap == 0 {
-            0
-        } else {
-            s.n_heads * s.head_dim + s.gap
-        },
-        freq_scale: if s.pos == 1000 { 0.25 } else { 1.0 },
-        ..Default::default()
-    };
-    let n_first = s.n_rows.div_ceil(2);
-    let rows: Vec<Row> = (0..s.n_rows)
-        .map(|at| match at.checked_sub(n_first) {
-            None => Row::at(0, s.pos + at),
-            Some(position) => Row::at(1, position),
-        })
-        .collect();
-    let elements = (s.n_rows * stride(&params)) as usize;
-    let mut constants = Constants::none().with_bool(Constant::FreqTable, s.has_table);
-    if s.turned < s.head_dim {
-        constants = constants.with_u32(Constant::TurnedDim, s.turned);
+    /// Shape, first position and what is bound.
+    struct Setting {
+        head_dim: u32,
+        n_heads: u32,
+        n_rows: u32,
+        pos: u32,
+        gap: u32,
+        has_table: bool,
+        turned: u32,
     }
-    Case::new(
-        format!(
-            "head_dim {}, {} turn, heads {}, rows {}, position {}, table {}",
-            s.head_dim, s.turned, s.n_heads, s.n_rows, s.pos, s.has_table
-        ),
-        &params,
-        tolerance(s.pos.max(100), s.has_table),
-    )
-    .constants(constants)
-    .bind(&rng.floats(elements, 1.0))
-    .bind(&rows)
-    .bind(&case_table(s.has_table, s.head_dim, s.turned))
+
+    #[rustfmt::skip]
+    pub fn all() -> Vec<Case> {
+        let settings = [
+            Setting { head_dim: 64, n_heads: 9, n_rows: 1, pos: 0, gap: 0, has_table: false, turned: 64 },
+            Setting { head_dim: 80, n_heads: 3, n_rows: 3, pos: 1000, gap: 16, has_table: false, turned: 80 },
+            Setting { head_dim: 96, n_heads: 1, n_rows: 5, pos: 31, gap: 0, has_table: true, turned: 96 },
+            Setting { head_dim: 128, n_heads: 4, n_rows: 2, pos: 131_070, gap: 0, has_table: true, turned: 128 },
+            Setting { head_dim: 256, n_heads: 2, n_rows: 1, pos: 32_767, gap: 4, has_table: true, turned: 256 },
+            Setting { head_dim: 2, n_heads: 5, n_rows: 7, pos: 3, gap: 1, has_table: false, turned: 2 },
+            Setting { head_dim: 128, n_heads: 2, n_rows: 3, pos: 1000, gap: 0, has_table: true, turned: 64 },
+            Setting { head_dim: 80, n_heads: 3, n_rows: 2, pos: 31, gap: 8, has_table: false, turned: 20 },
+        ];
+        settings.iter().map(case).collect()
+    }
+
+    /// Rows of two texts: the second begins at position 0 again.
+    fn case(s: &Setting) -> Case {
+        let mut rng = Rng::new(u64::from(s.head_dim + s.pos));
+        let params = RoPEParams {
+            n_rows: s.n_rows,
+            head_dim: s.head_dim,
+            n_heads: s.n_heads,
+            theta: 10000.0,
+            row_stride: if s.gap == 0 {
+                0
+            } else {
+                s.n_heads * s.head_dim + s.gap
+            },
+            freq_scale: if s.pos == 1000 { 0.25 } else { 1.0 },
+            ..Default::default()
+        };
+        let n_first = s.n_rows.div_ceil(2);
+        let rows: Vec<Row> = (0..s.n_rows)
+            .map(|at| match at.checked_sub(n_first) {
+                None => Row::at(0, s.pos + at),
+                Some(position) => Row::at(1, position),
+            })
+            .collect();
+        let elements = (s.n_rows * stride(&params)) as usize;
+        let mut constants = Constants::none().with_bool(Constant::FreqTable, s.has_table);
+        if s.turned < s.head_dim {
+            constants = constants.with_u32(Constant::TurnedDim, s.turned);
+        }
+        Case::new(
+            format!(
+                "head_dim {}, {} turn, heads {}, rows {}, position {}, table {}",
+                s.head_dim, s.turned, s.n_heads, s.n_rows, s.pos, s.has_table
+            ),
+            &params,
+            tolerance(s.pos.max(100), s.has_table),
+        )
+        .constants(constants)
+        .bind(&rng.floats(elements, 1.0))
+        .bind(&rows)
+        .bind(&case_table(s.has_table, s.head_dim, s.turned))
+    }
 }

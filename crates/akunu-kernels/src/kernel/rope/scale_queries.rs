@@ -9,7 +9,6 @@
 
 use akunu_types::params::{Row, ScaleQueriesParams};
 
-use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::kernel::common::launch_matrix;
 use crate::table::{Args, Family, KernelRow, Launch, buffers};
@@ -29,7 +28,8 @@ pub const ROW: KernelRow = KernelRow {
     source: "scale_queries",
     launch,
     twin,
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -56,44 +56,50 @@ fn twin(t: &mut Twin) {
     }
 }
 
-fn cases() -> Vec<Case> {
-    vec![
-        case((1, 64), 48, 0.0, &[Some(5)]),
-        case(
-            (3, 8),
-            8,
-            0.1,
-            &[Some(0), Some(63), None, Some(64), Some(131_071)],
-        ),
-        case((2, 96), 0, 0.1, &[Some(700), Some(7)]),
-        case((5, 10), 4, 0.5, &[Some(1000), None]),
-    ]
-}
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
 
-/// A logarithm that is wrong by 4 units in the last place, and two roundings: 5e-7, squared.
-fn case(
-    (n_heads, head_dim): (u32, u32),
-    turned_dim: u32,
-    temperature: f32,
-    positions: &[Option<u32>],
-) -> Case {
-    let row = |position: &Option<u32>| match position {
-        Some(position) => Row::at(0, *position),
-        None => Row::default(),
-    };
-    let rows: Vec<Row> = positions.iter().map(row).collect();
-    let params = ScaleQueriesParams {
-        n_rows: rows.len() as u32,
-        n_heads,
-        head_dim,
-        turned_dim,
-        turned_factor: 1.4,
-        temperature,
-        period: 64,
-        ..Default::default()
-    };
-    let n = rows.len() * (n_heads * head_dim) as usize;
-    let q = Rng::new(u64::from(head_dim)).floats(n, 1.0);
-    let name = format!("{} rows x {n_heads} heads of {head_dim}", rows.len());
-    Case::new(name, &params, 2.5e-13).bind(&q).bind(&rows)
+    pub fn all() -> Vec<Case> {
+        vec![
+            case((1, 64), 48, 0.0, &[Some(5)]),
+            case(
+                (3, 8),
+                8,
+                0.1,
+                &[Some(0), Some(63), None, Some(64), Some(131_071)],
+            ),
+            case((2, 96), 0, 0.1, &[Some(700), Some(7)]),
+            case((5, 10), 4, 0.5, &[Some(1000), None]),
+        ]
+    }
+
+    /// A logarithm that is wrong by 4 units in the last place, and two roundings: 5e-7, squared.
+    fn case(
+        (n_heads, head_dim): (u32, u32),
+        turned_dim: u32,
+        temperature: f32,
+        positions: &[Option<u32>],
+    ) -> Case {
+        let row = |position: &Option<u32>| match position {
+            Some(position) => Row::at(0, *position),
+            None => Row::default(),
+        };
+        let rows: Vec<Row> = positions.iter().map(row).collect();
+        let params = ScaleQueriesParams {
+            n_rows: rows.len() as u32,
+            n_heads,
+            head_dim,
+            turned_dim,
+            turned_factor: 1.4,
+            temperature,
+            period: 64,
+            ..Default::default()
+        };
+        let n = rows.len() * (n_heads * head_dim) as usize;
+        let q = Rng::new(u64::from(head_dim)).floats(n, 1.0);
+        let name = format!("{} rows x {n_heads} heads of {head_dim}", rows.len());
+        Case::new(name, &params, 2.5e-13).bind(&q).bind(&rows)
+    }
 }

@@ -6,7 +6,6 @@
 
 use akunu_types::params::{AdvanceRowsParams, Row};
 
-use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
@@ -29,7 +28,8 @@ pub const ROW: KernelRow = KernelRow {
     launch,
     work,
     twin,
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -69,40 +69,46 @@ fn twin(t: &mut Twin) {
     }
 }
 
-fn cases() -> Vec<Case> {
-    vec![
-        case("one row", 1, 1, 1),
-        case(
-            "idle rows, a record that is wider and begins again",
-            7,
-            9,
-            3,
-        ),
-        case("no record", 3, 3, 0),
-        case("more rows than a threadgroup has threads", 300, 300, 2),
-    ]
-}
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
 
-/// Numbers are compared exactly.
-fn case(label: &str, n_rows: u32, chosen_stride: u32, max_steps: u32) -> Case {
-    let params = AdvanceRowsParams {
-        n_rows,
-        chosen_stride,
-        max_steps,
-        ..Default::default()
-    };
-    let mut rng = Rng::new(u64::from(n_rows));
-    let row = |index: u32| Row {
-        slot: 3 * index,
-        length: 3 * index + 2,
-        step: index * 5 % (3 * max_steps + 2),
-        flags: if index % 3 == 1 { 0 } else { Row::ACTIVE },
-        ..Row::at(index, 1000 + index).with_states(index as u16, 3 * index as u16)
-    };
-    let rows: Vec<Row> = (0..n_rows).map(row).collect();
-    let tokens: Vec<u32> = (0..n_rows).map(|_| rng.below(50_000)).collect();
-    Case::new(label, &params, 0.0)
-        .bind(&rows)
-        .bind(&tokens)
-        .bind(&vec![u32::MAX; (max_steps * chosen_stride) as usize])
+    pub fn all() -> Vec<Case> {
+        vec![
+            case("one row", 1, 1, 1),
+            case(
+                "idle rows, a record that is wider and begins again",
+                7,
+                9,
+                3,
+            ),
+            case("no record", 3, 3, 0),
+            case("more rows than a threadgroup has threads", 300, 300, 2),
+        ]
+    }
+
+    /// Numbers are compared exactly.
+    fn case(label: &str, n_rows: u32, chosen_stride: u32, max_steps: u32) -> Case {
+        let params = AdvanceRowsParams {
+            n_rows,
+            chosen_stride,
+            max_steps,
+            ..Default::default()
+        };
+        let mut rng = Rng::new(u64::from(n_rows));
+        let row = |index: u32| Row {
+            slot: 3 * index,
+            length: 3 * index + 2,
+            step: index * 5 % (3 * max_steps + 2),
+            flags: if index % 3 == 1 { 0 } else { Row::ACTIVE },
+            ..Row::at(index, 1000 + index).with_states(index as u16, 3 * index as u16)
+        };
+        let rows: Vec<Row> = (0..n_rows).map(row).collect();
+        let tokens: Vec<u32> = (0..n_rows).map(|_| rng.below(50_000)).collect();
+        Case::new(label, &params, 0.0)
+            .bind(&rows)
+            .bind(&tokens)
+            .bind(&vec![u32::MAX; (max_steps * chosen_stride) as usize])
+    }
 }

@@ -6,7 +6,6 @@
 use akunu_types::params::ArgmaxPartialParams;
 
 use super::first_largest;
-use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
@@ -26,7 +25,8 @@ pub const ROW: KernelRow = KernelRow {
     source: "argmax",
     launch,
     twin,
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -59,36 +59,42 @@ fn twin(t: &mut Twin) {
     }
 }
 
-fn cases() -> Vec<Case> {
-    let mut rng = Rng::new(2);
-    let mut tied = vec![0.5f32; 1000];
-    tied[300..556].fill(f32::NAN);
-    vec![
-        case("one value", &[2.0], 1, 8192),
-        case(
-            "parts of 300, the last of 99",
-            &rng.floats(999, 8.0),
-            1,
-            300,
-        ),
-        case("ties, and a part of NaN", &tied, 1, 256),
-        case("ties within a thread", &[1.5; 900], 1, 600),
-        case("-inf", &[f32::NEG_INFINITY; 70], 1, 32),
-        case("three rows", &rng.floats(3 * 333, 2.0), 3, 100),
-    ]
-}
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
 
-/// Values are only moved: exact.
-fn case(label: &str, logits: &[f32], n_rows: u32, part: u32) -> Case {
-    let params = ArgmaxPartialParams {
-        n_rows,
-        count: logits.len() as u32 / n_rows,
-        part,
-        ..Default::default()
-    };
-    let n_parts = (n_rows * n_parts(&params)) as usize;
-    Case::new(label, &params, 0.0)
-        .bind(logits)
-        .bind(&vec![f32::NAN; n_parts])
-        .bind(&vec![u32::MAX; n_parts])
+    pub fn all() -> Vec<Case> {
+        let mut rng = Rng::new(2);
+        let mut tied = vec![0.5f32; 1000];
+        tied[300..556].fill(f32::NAN);
+        vec![
+            case("one value", &[2.0], 1, 8192),
+            case(
+                "parts of 300, the last of 99",
+                &rng.floats(999, 8.0),
+                1,
+                300,
+            ),
+            case("ties, and a part of NaN", &tied, 1, 256),
+            case("ties within a thread", &[1.5; 900], 1, 600),
+            case("-inf", &[f32::NEG_INFINITY; 70], 1, 32),
+            case("three rows", &rng.floats(3 * 333, 2.0), 3, 100),
+        ]
+    }
+
+    /// Values are only moved: exact.
+    fn case(label: &str, logits: &[f32], n_rows: u32, part: u32) -> Case {
+        let params = ArgmaxPartialParams {
+            n_rows,
+            count: logits.len() as u32 / n_rows,
+            part,
+            ..Default::default()
+        };
+        let n_parts = (n_rows * n_parts(&params)) as usize;
+        Case::new(label, &params, 0.0)
+            .bind(logits)
+            .bind(&vec![f32::NAN; n_parts])
+            .bind(&vec![u32::MAX; n_parts])
+    }
 }

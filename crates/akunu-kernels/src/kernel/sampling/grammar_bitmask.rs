@@ -4,10 +4,8 @@
 //! logits[i][t] = -inf   if  mask_rows[i] < n_masks  and  bit t % 32 of masks[mask_rows[i]][t / 32] is 0
 //! ```
 
-use akunu_program::Masks;
 use akunu_types::params::GrammarBitmaskParams;
 
-use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
@@ -27,7 +25,8 @@ pub const ROW: KernelRow = KernelRow {
     source: "grammar_bitmask",
     launch,
     twin,
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -59,31 +58,38 @@ fn twin(t: &mut Twin) {
     }
 }
 
-/// Logits stay or become -inf: exact.
-fn cases() -> Vec<Case> {
-    let case = |vocab_size: u32, mask_rows: &[u32]| {
-        let mut rng = Rng::new(u64::from(vocab_size));
-        let n_masks = 3u32;
-        let n_rows = mask_rows.len() as u32;
-        let logits = rng.floats((n_rows * vocab_size) as usize, 5.0);
-        let words = n_masks * vocab_size.div_ceil(32);
-        let masks: Vec<u32> = (0..words).map(|_| rng.bits() as u32).collect();
-        let params = GrammarBitmaskParams {
-            n_rows,
-            vocab_size,
-            n_masks,
-            ..Default::default()
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
+    use akunu_program::Masks;
+
+    /// Logits stay or become -inf: exact.
+    pub fn all() -> Vec<Case> {
+        let case = |vocab_size: u32, mask_rows: &[u32]| {
+            let mut rng = Rng::new(u64::from(vocab_size));
+            let n_masks = 3u32;
+            let n_rows = mask_rows.len() as u32;
+            let logits = rng.floats((n_rows * vocab_size) as usize, 5.0);
+            let words = n_masks * vocab_size.div_ceil(32);
+            let masks: Vec<u32> = (0..words).map(|_| rng.bits() as u32).collect();
+            let params = GrammarBitmaskParams {
+                n_rows,
+                vocab_size,
+                n_masks,
+                ..Default::default()
+            };
+            Case::new(format!("{n_rows} rows of {vocab_size}"), &params, 0.0)
+                .bind(&logits)
+                .bind(&masks)
+                .bind(mask_rows)
         };
-        Case::new(format!("{n_rows} rows of {vocab_size}"), &params, 0.0)
-            .bind(&logits)
-            .bind(&masks)
-            .bind(mask_rows)
-    };
-    vec![
-        case(1, &[0]),
-        case(31, &[1]),
-        case(32, &[2, 0]),
-        case(33, &[Masks::NONE, 1, 1]),
-        case(1000, &[2, Masks::NONE, 0, 3, 1]),
-    ]
+        vec![
+            case(1, &[0]),
+            case(31, &[1]),
+            case(32, &[2, 0]),
+            case(33, &[Masks::NONE, 1, 1]),
+            case(1000, &[2, Masks::NONE, 0, 3, 1]),
+        ]
+    }
 }

@@ -14,8 +14,6 @@ use std::cmp::Ordering;
 
 use akunu_types::params::{Row, SamplingRule, TokenScoresParams};
 
-use super::cases::outputs;
-use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
@@ -42,7 +40,8 @@ pub const ROW: KernelRow = KernelRow {
     launch,
     work,
     twin,
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -120,74 +119,86 @@ fn twin(t: &mut Twin) {
     }
 }
 
-fn cases() -> Vec<Case> {
-    let mut rng = Rng::new(41);
-    let asks = |n_scores| SamplingRule {
-        n_scores,
-        ..SamplingRule::PLAIN
-    };
-    let mut special = rng.floats(700, 4.0);
-    (special[3], special[400]) = (f32::NAN, f32::NEG_INFINITY);
-    special[90..95].fill(5.0);
-    let some = [Some((2, 9)), None, Some((0, 1)), Some((1, 5))];
-    vec![
-        case(
-            "the token alone",
-            &rng.floats(1200, 8.0),
-            &[asks(1)],
-            &[Some((0, 4))],
-        ),
-        case(
-            "the best three",
-            &rng.floats(1200, 8.0),
-            &[asks(4)],
-            &[Some((0, 4))],
-        ),
-        case(
-            "more than there is room for",
-            &rng.floats(900, 8.0),
-            &[asks(21)],
-            &[Some((0, 7))],
-        ),
-        case(
-            "fewer tokens than asked for",
-            &[1.0, 2.0],
-            &[asks(5)],
-            &[Some((0, 1))],
-        ),
-        case("ties, NaN, -inf", &special, &[asks(5)], &[Some((0, 4))]),
-        case(
-            "rows of several sequences",
-            &rng.floats(4 * 300, 5.0),
-            &[asks(3), asks(0), asks(6)],
-            &some,
-        ),
-    ]
-}
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
+    use crate::kernel::sampling::cases::outputs;
 
-/// Sums of at most 1200 floats, and a logarithm.
-fn case(label: &str, logits: &[f32], rules: &[SamplingRule], of: &[Option<(u32, u32)>]) -> Case {
-    let mut table = outputs(of);
-    for (at, row) in table.rows.iter_mut().enumerate() {
-        row.step = at as u32 * 2;
+    pub fn all() -> Vec<Case> {
+        let mut rng = Rng::new(41);
+        let asks = |n_scores| SamplingRule {
+            n_scores,
+            ..SamplingRule::PLAIN
+        };
+        let mut special = rng.floats(700, 4.0);
+        (special[3], special[400]) = (f32::NAN, f32::NEG_INFINITY);
+        special[90..95].fill(5.0);
+        let some = [Some((2, 9)), None, Some((0, 1)), Some((1, 5))];
+        vec![
+            case(
+                "the token alone",
+                &rng.floats(1200, 8.0),
+                &[asks(1)],
+                &[Some((0, 4))],
+            ),
+            case(
+                "the best three",
+                &rng.floats(1200, 8.0),
+                &[asks(4)],
+                &[Some((0, 4))],
+            ),
+            case(
+                "more than there is room for",
+                &rng.floats(900, 8.0),
+                &[asks(21)],
+                &[Some((0, 7))],
+            ),
+            case(
+                "fewer tokens than asked for",
+                &[1.0, 2.0],
+                &[asks(5)],
+                &[Some((0, 1))],
+            ),
+            case("ties, NaN, -inf", &special, &[asks(5)], &[Some((0, 4))]),
+            case(
+                "rows of several sequences",
+                &rng.floats(4 * 300, 5.0),
+                &[asks(3), asks(0), asks(6)],
+                &some,
+            ),
+        ]
     }
-    let params = TokenScoresParams {
-        n_rows: of.len() as u32,
-        vocab_size: (logits.len() / of.len()) as u32,
-        n_sequences: rules.len() as u32,
-        row_capacity: table.rows.len() as u32,
-        record_stride: of.len() as u32 + 1,
-        max_steps: 3,
-        max_best: 5,
-        ..Default::default()
-    };
-    let places = (params.max_steps * params.record_stride) as usize;
-    Case::new(label, &params, 1e-11)
-        .bind(logits)
-        .bind(&vec![1u32; of.len()])
-        .bind(&vec![7f32; places * 6])
-        .bind(&vec![7u32; places * 5])
-        .bind(&table.outputs)
-        .bind(&table.rows)
-        .bind(rules)
+
+    /// Sums of at most 1200 floats, and a logarithm.
+    fn case(
+        label: &str,
+        logits: &[f32],
+        rules: &[SamplingRule],
+        of: &[Option<(u32, u32)>],
+    ) -> Case {
+        let mut table = outputs(of);
+        for (at, row) in table.rows.iter_mut().enumerate() {
+            row.step = at as u32 * 2;
+        }
+        let params = TokenScoresParams {
+            n_rows: of.len() as u32,
+            vocab_size: (logits.len() / of.len()) as u32,
+            n_sequences: rules.len() as u32,
+            row_capacity: table.rows.len() as u32,
+            record_stride: of.len() as u32 + 1,
+            max_steps: 3,
+            max_best: 5,
+            ..Default::default()
+        };
+        let places = (params.max_steps * params.record_stride) as usize;
+        Case::new(label, &params, 1e-11)
+            .bind(logits)
+            .bind(&vec![1u32; of.len()])
+            .bind(&vec![7f32; places * 6])
+            .bind(&vec![7u32; places * 5])
+            .bind(&table.outputs)
+            .bind(&table.rows)
+            .bind(rules)
+    }
 }

@@ -16,11 +16,9 @@
 
 use akunu_types::params::{DeltaRuleParams, Row};
 
-use super::awkward::{N_BLOCKS, Step, steps};
 use super::{loaded, store};
-use crate::case::{Case, Rng};
 use crate::chip::{ChipConfig, SIMD_WIDTH};
-use crate::constant::{Constant, Constants};
+use crate::constant::Constant;
 use crate::cost::{Traffic, Work, multiply_adds};
 use crate::extent::{bytes, count, product};
 use crate::kernel::activation::{sigmoid, softplus};
@@ -56,7 +54,8 @@ pub const ROW: KernelRow = KernelRow {
     launch,
     work,
     twin,
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -159,63 +158,71 @@ fn unit(x: &[f32], eps: f32) -> Vec<f32> {
     x.iter().map(|x| x / (square + eps).sqrt()).collect()
 }
 
-/// Both orders of heads, heads of each size, on every awkward step; and a thousand rows.
-fn cases() -> Vec<Case> {
-    let shapes = [
-        ([1, 2, 128], 0, Some(128)),
-        ([2, 4, 32], 1, None),
-        ([2, 6, 96], 0, Some(96)),
-    ];
-    let of_shape = |shape| steps().into_iter().map(move |step| case(shape, step));
-    let mut cases: Vec<Case> = shapes.into_iter().flat_map(of_shape).collect();
-    let run = |n| (0..n).map(|at| Row::at(3, at).with_states(1, 1)).collect();
-    let [few, many] = [(5, "a run"), (1000, "a long run")].map(|(n, label)| Step {
-        label,
-        rows: run(n),
-    });
-    cases.push(case(([1, 1, 256], 1, None), few));
-    cases.push(case(([1, 2, 32], 0, Some(32)), many));
-    cases
-}
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
+    use crate::constant::Constants;
+    use crate::kernel::state::awkward::{N_BLOCKS, Step, steps};
 
-/// Key heads, value heads, their elements; whether grouped; the constant.
-type Shape = ([u32; 3], u32, Option<u32>);
+    /// Both orders of heads, heads of each size, on every awkward step; and a thousand rows.
+    pub fn all() -> Vec<Case> {
+        let shapes = [
+            ([1, 2, 128], 0, Some(128)),
+            ([2, 4, 32], 1, None),
+            ([2, 6, 96], 0, Some(96)),
+        ];
+        let of_shape = |shape| steps().into_iter().map(move |step| case(shape, step));
+        let mut cases: Vec<Case> = shapes.into_iter().flat_map(of_shape).collect();
+        let run = |n| (0..n).map(|at| Row::at(3, at).with_states(1, 1)).collect();
+        let [few, many] = [(5, "a run"), (1000, "a long run")].map(|(n, label)| Step {
+            label,
+            rows: run(n),
+        });
+        cases.push(case(([1, 1, 256], 1, None), few));
+        cases.push(case(([1, 2, 32], 0, Some(32)), many));
+        cases
+    }
 
-/// Gates between e^-20 and 1, about as many near either end. Sums of 32 to 256 products in another order: 1e-11.
-fn case(([key_heads, value_heads, head_dim], grouped, constant): Shape, step: Step) -> Case {
-    let n_rows = step.rows.len() as u32;
-    let params = DeltaRuleParams {
-        n_rows,
-        key_heads,
-        value_heads,
-        head_dim,
-        n_blocks: N_BLOCKS,
-        grouped,
-        eps: 1e-6,
-        ..Default::default()
-    };
-    let mut rng = Rng::new(u64::from(head_dim + value_heads));
-    let qkv = product(&[n_rows, qkv_heads(&params), head_dim]);
-    let of_rows = product(&[n_rows, value_heads]);
-    let decay: Vec<f32> = (0..value_heads)
-        .map(|_| -(3.0 * rng.unit()).exp())
-        .collect();
-    let constants = match constant {
-        None => Constants::none(),
-        Some(dim) => Constants::none().with_u32(Constant::HeadDim, dim),
-    };
-    let label = format!(
-        "{}, {key_heads} and {value_heads} heads of {head_dim}",
-        step.label
-    );
-    Case::new(label, &params, 1e-11)
-        .constants(constants)
-        .bind(&rng.floats(qkv, 1.0))
-        .bind(&rng.floats(of_rows, 6.0))
-        .bind(&rng.floats(of_rows, 8.0))
-        .bind(&decay)
-        .bind(&rng.floats(value_heads as usize, 1.0))
-        .bind(&step.rows)
-        .bind(&rng.floats(states_len(&params), 1.0))
-        .bind(&rng.floats(of_rows * head_dim as usize, 1.0))
+    /// Key heads, value heads, their elements; whether grouped; the constant.
+    type Shape = ([u32; 3], u32, Option<u32>);
+
+    /// Gates between e^-20 and 1, about as many near either end. Sums of 32 to 256 products in another order: 1e-11.
+    fn case(([key_heads, value_heads, head_dim], grouped, constant): Shape, step: Step) -> Case {
+        let n_rows = step.rows.len() as u32;
+        let params = DeltaRuleParams {
+            n_rows,
+            key_heads,
+            value_heads,
+            head_dim,
+            n_blocks: N_BLOCKS,
+            grouped,
+            eps: 1e-6,
+            ..Default::default()
+        };
+        let mut rng = Rng::new(u64::from(head_dim + value_heads));
+        let qkv = product(&[n_rows, qkv_heads(&params), head_dim]);
+        let of_rows = product(&[n_rows, value_heads]);
+        let decay: Vec<f32> = (0..value_heads)
+            .map(|_| -(3.0 * rng.unit()).exp())
+            .collect();
+        let constants = match constant {
+            None => Constants::none(),
+            Some(dim) => Constants::none().with_u32(Constant::HeadDim, dim),
+        };
+        let label = format!(
+            "{}, {key_heads} and {value_heads} heads of {head_dim}",
+            step.label
+        );
+        Case::new(label, &params, 1e-11)
+            .constants(constants)
+            .bind(&rng.floats(qkv, 1.0))
+            .bind(&rng.floats(of_rows, 6.0))
+            .bind(&rng.floats(of_rows, 8.0))
+            .bind(&decay)
+            .bind(&rng.floats(value_heads as usize, 1.0))
+            .bind(&step.rows)
+            .bind(&rng.floats(states_len(&params), 1.0))
+            .bind(&rng.floats(of_rows * head_dim as usize, 1.0))
+    }
 }

@@ -7,9 +7,8 @@
 
 use akunu_types::params::GatedNormParams;
 
-use crate::case::{Case, Rng};
 use crate::chip::{ChipConfig, SIMD_WIDTH};
-use crate::extent::{count, product, strided};
+use crate::extent::{count, strided};
 use crate::kernel::activation::silu;
 use crate::kernel::norm::rmsnorm::inverse_rms;
 use crate::table::{Args, Family, KernelRow, Launch, buffers};
@@ -31,7 +30,8 @@ pub const ROW: KernelRow = KernelRow {
     source: "gated_norm",
     launch,
     twin,
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -71,36 +71,43 @@ fn twin(t: &mut Twin) {
     }
 }
 
-fn cases() -> Vec<Case> {
-    vec![
-        case([1, 1, 1], true, false),
-        case([3, 4, 128], false, false),
-        case([2, 3, 71], true, true),
-        case([2, 2, 2100], true, true),
-        case([2, 1, 1024], false, true),
-    ]
-}
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
+    use crate::extent::product;
 
-/// A sum in another order, an exponential and a few products of each element.
-fn case([n_rows, pieces, width]: [u32; 3], gate_first: bool, own_weights: bool) -> Case {
-    let gate_stride = pieces * width + 5;
-    let params = GatedNormParams {
-        n_rows,
-        pieces,
-        width,
-        gate_stride,
-        gate_first: u32::from(gate_first),
-        own_weights: u32::from(own_weights),
-        eps: 1e-5,
-        ..Default::default()
-    };
-    let mut rng = Rng::new(u64::from(width));
-    let n = product(&[n_rows, pieces, width]);
-    let weights = if own_weights { pieces * width } else { width };
-    let label = format!("{n_rows} rows, {pieces} x {width}, gate first {gate_first}");
-    Case::new(label, &params, 1e-11)
-        .bind(&rng.floats(n, 3.0))
-        .bind(&rng.floats((n_rows * gate_stride) as usize, 8.0))
-        .bind(&rng.floats(weights as usize, 1.0))
-        .bind(&vec![f32::NAN; n])
+    pub fn all() -> Vec<Case> {
+        vec![
+            case([1, 1, 1], true, false),
+            case([3, 4, 128], false, false),
+            case([2, 3, 71], true, true),
+            case([2, 2, 2100], true, true),
+            case([2, 1, 1024], false, true),
+        ]
+    }
+
+    /// A sum in another order, an exponential and a few products of each element.
+    fn case([n_rows, pieces, width]: [u32; 3], gate_first: bool, own_weights: bool) -> Case {
+        let gate_stride = pieces * width + 5;
+        let params = GatedNormParams {
+            n_rows,
+            pieces,
+            width,
+            gate_stride,
+            gate_first: u32::from(gate_first),
+            own_weights: u32::from(own_weights),
+            eps: 1e-5,
+            ..Default::default()
+        };
+        let mut rng = Rng::new(u64::from(width));
+        let n = product(&[n_rows, pieces, width]);
+        let weights = if own_weights { pieces * width } else { width };
+        let label = format!("{n_rows} rows, {pieces} x {width}, gate first {gate_first}");
+        Case::new(label, &params, 1e-11)
+            .bind(&rng.floats(n, 3.0))
+            .bind(&rng.floats((n_rows * gate_stride) as usize, 8.0))
+            .bind(&rng.floats(weights as usize, 1.0))
+            .bind(&vec![f32::NAN; n])
+    }
 }

@@ -10,9 +10,7 @@
 
 use akunu_types::params::{Row, ShortConvParams};
 
-use super::awkward::{N_BLOCKS, Step, steps};
 use super::{loaded, store};
-use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::cost::{Traffic, Work, multiply_adds};
 use crate::extent::{bytes, product, strided};
@@ -41,7 +39,8 @@ pub const ROW: KernelRow = KernelRow {
     launch,
     work,
     twin,
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -108,77 +107,84 @@ fn twin(t: &mut Twin) {
     }
 }
 
-/// Both forms, each number of taps, rows of x with and without something behind them, on every awkward step.
-fn cases() -> Vec<Case> {
-    let shapes = [
-        Shape {
-            width: 64,
-            taps: 3,
-            gated: true,
-            has_bias: false,
-            stride: 192,
-        },
-        Shape {
-            width: 71,
-            taps: 4,
-            gated: false,
-            has_bias: true,
-            stride: 75,
-        },
-        Shape {
-            width: 300,
-            taps: 2,
-            gated: true,
-            has_bias: true,
-            stride: 900,
-        },
-        Shape {
-            width: 1,
-            taps: 4,
-            gated: false,
-            has_bias: false,
-            stride: 1,
-        },
-    ];
-    let of_shape = |shape| steps().into_iter().map(move |step| case(shape, step));
-    shapes.into_iter().flat_map(of_shape).collect()
-}
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
+    use crate::kernel::state::awkward::{N_BLOCKS, Step, steps};
 
-#[derive(Clone, Copy)]
-struct Shape {
-    width: u32,
-    taps: u32,
-    gated: bool,
-    has_bias: bool,
-    stride: u32,
-}
+    /// Both forms, each number of taps, rows of x with and without something behind them, on every awkward step.
+    pub fn all() -> Vec<Case> {
+        let shapes = [
+            Shape {
+                width: 64,
+                taps: 3,
+                gated: true,
+                has_bias: false,
+                stride: 192,
+            },
+            Shape {
+                width: 71,
+                taps: 4,
+                gated: false,
+                has_bias: true,
+                stride: 75,
+            },
+            Shape {
+                width: 300,
+                taps: 2,
+                gated: true,
+                has_bias: true,
+                stride: 900,
+            },
+            Shape {
+                width: 1,
+                taps: 4,
+                gated: false,
+                has_bias: false,
+                stride: 1,
+            },
+        ];
+        let of_shape = |shape| steps().into_iter().map(move |step| case(shape, step));
+        shapes.into_iter().flat_map(of_shape).collect()
+    }
 
-/// A few products of each element, added in the same order, and one exponential.
-fn case(shape: Shape, step: Step) -> Case {
-    let params = ShortConvParams {
-        n_rows: step.rows.len() as u32,
-        stride: shape.stride,
-        width: shape.width,
-        taps: shape.taps,
-        n_blocks: N_BLOCKS,
-        gated: u32::from(shape.gated),
-        has_bias: u32::from(shape.has_bias),
-        ..Default::default()
-    };
-    let Shape { width, taps, .. } = shape;
-    let mut rng = Rng::new(u64::from(width + taps));
-    let n_rows = step.rows.len();
-    let state = (N_BLOCKS * (taps - 1) * width) as usize;
-    let form = if shape.gated { "gated" } else { "silu" };
-    Case::new(
-        format!("{}, {width} x {taps}, {form}", step.label),
-        &params,
-        1e-12,
-    )
-    .bind(&rng.floats(n_rows * shape.stride as usize, 1.0))
-    .bind(&rng.floats((width * taps) as usize, 1.0))
-    .bind(&rng.floats(if shape.has_bias { width as usize } else { 0 }, 1.0))
-    .bind(&step.rows)
-    .bind(&rng.floats(state, 1.0))
-    .bind(&rng.floats(n_rows * width as usize, 1.0))
+    #[derive(Clone, Copy)]
+    struct Shape {
+        width: u32,
+        taps: u32,
+        gated: bool,
+        has_bias: bool,
+        stride: u32,
+    }
+
+    /// A few products of each element, added in the same order, and one exponential.
+    fn case(shape: Shape, step: Step) -> Case {
+        let params = ShortConvParams {
+            n_rows: step.rows.len() as u32,
+            stride: shape.stride,
+            width: shape.width,
+            taps: shape.taps,
+            n_blocks: N_BLOCKS,
+            gated: u32::from(shape.gated),
+            has_bias: u32::from(shape.has_bias),
+            ..Default::default()
+        };
+        let Shape { width, taps, .. } = shape;
+        let mut rng = Rng::new(u64::from(width + taps));
+        let n_rows = step.rows.len();
+        let state = (N_BLOCKS * (taps - 1) * width) as usize;
+        let form = if shape.gated { "gated" } else { "silu" };
+        Case::new(
+            format!("{}, {width} x {taps}, {form}", step.label),
+            &params,
+            1e-12,
+        )
+        .bind(&rng.floats(n_rows * shape.stride as usize, 1.0))
+        .bind(&rng.floats((width * taps) as usize, 1.0))
+        .bind(&rng.floats(if shape.has_bias { width as usize } else { 0 }, 1.0))
+        .bind(&step.rows)
+        .bind(&rng.floats(state, 1.0))
+        .bind(&rng.floats(n_rows * width as usize, 1.0))
+    }
 }

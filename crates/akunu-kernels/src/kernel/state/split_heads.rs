@@ -2,9 +2,8 @@
 
 use akunu_types::params::SplitHeadsParams;
 
-use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
-use crate::extent::{count, product};
+use crate::extent::count;
 use crate::kernel::common::launch_matrix;
 use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
@@ -24,7 +23,8 @@ pub const ROW: KernelRow = KernelRow {
     source: "split_heads",
     launch,
     twin,
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -46,25 +46,32 @@ fn twin(t: &mut Twin) {
     }
 }
 
-/// Numbers are moved, and nothing else: exact.
-fn cases() -> Vec<Case> {
-    [[1, 1, 1], [3, 5, 70], [2, 4, 256]].map(case).into()
-}
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
+    use crate::extent::product;
 
-fn case([n_rows, n_heads, head_dim]: [u32; 3]) -> Case {
-    let params = SplitHeadsParams {
-        n_rows,
-        n_heads,
-        head_dim,
-        ..Default::default()
-    };
-    let n = product(&[n_rows, n_heads, head_dim]);
-    Case::new(
-        format!("{n_rows} rows, {n_heads} x {head_dim}"),
-        &params,
-        0.0,
-    )
-    .bind(&Rng::new(u64::from(head_dim)).floats(2 * n, 1.0))
-    .bind(&vec![f32::NAN; n])
-    .bind(&vec![f32::NAN; n])
+    /// Numbers are moved, and nothing else: exact.
+    pub fn all() -> Vec<Case> {
+        [[1, 1, 1], [3, 5, 70], [2, 4, 256]].map(case).into()
+    }
+
+    fn case([n_rows, n_heads, head_dim]: [u32; 3]) -> Case {
+        let params = SplitHeadsParams {
+            n_rows,
+            n_heads,
+            head_dim,
+            ..Default::default()
+        };
+        let n = product(&[n_rows, n_heads, head_dim]);
+        Case::new(
+            format!("{n_rows} rows, {n_heads} x {head_dim}"),
+            &params,
+            0.0,
+        )
+        .bind(&Rng::new(u64::from(head_dim)).floats(2 * n, 1.0))
+        .bind(&vec![f32::NAN; n])
+        .bind(&vec![f32::NAN; n])
+    }
 }

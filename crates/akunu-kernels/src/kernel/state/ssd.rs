@@ -8,9 +8,7 @@
 
 use akunu_types::params::{Row, SsdParams};
 
-use super::awkward::{N_BLOCKS, Step, steps};
 use super::{loaded, store};
-use crate::case::{Case, Rng};
 use crate::chip::{ChipConfig, SIMD_WIDTH};
 use crate::cost::{Traffic, Work, multiply_adds};
 use crate::extent::{bytes, count, product, strided};
@@ -46,7 +44,8 @@ pub const ROW: KernelRow = KernelRow {
     launch,
     work,
     twin,
-    cases: |_| cases(),
+    #[cfg(feature = "testing")]
+    cases: |_| cases::all(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -122,47 +121,54 @@ fn twin(t: &mut Twin) {
     }
 }
 
-/// One and several groups, a head that is no multiple of a threadgroup's rows, each size of a state, on every awkward step; and a
-/// thousand rows.
-fn cases() -> Vec<Case> {
-    let shapes = [[2, 64, 1, 128], [4, 20, 2, 32], [1, 16, 1, 256]];
-    let of_shape = |shape| steps().into_iter().map(move |step| case(shape, step));
-    let mut cases: Vec<Case> = shapes.into_iter().flat_map(of_shape).collect();
-    let rows = (0..1000)
-        .map(|at| Row::at(3, at).with_states(1, 1))
-        .collect();
-    let label = "a long run";
-    cases.push(case([1, 16, 1, 32], Step { label, rows }));
-    cases
-}
+#[cfg(feature = "testing")]
+mod cases {
+    use super::*;
+    use crate::case::{Case, Rng};
+    use crate::kernel::state::awkward::{N_BLOCKS, Step, steps};
 
-/// Shares that are kept between e^-20 and 1. Sums of 32 to 256 products in another order: 1e-11.
-fn case([heads, head_dim, groups, state_size]: [u32; 4], step: Step) -> Case {
-    let n_rows = step.rows.len() as u32;
-    let dt_stride = heads + 3;
-    let params = SsdParams {
-        n_rows,
-        heads,
-        head_dim,
-        groups,
-        state_size,
-        n_blocks: N_BLOCKS,
-        dt_stride,
-        ..Default::default()
-    };
-    let mut rng = Rng::new(u64::from(head_dim + state_size));
-    let a: Vec<f32> = (0..heads).map(|_| -(3.0 * rng.unit()).exp()).collect();
-    let label = format!(
-        "{}, {heads} heads of {head_dim} x {state_size}, {groups} groups",
-        step.label
-    );
-    Case::new(label, &params, 1e-11)
-        .bind(&rng.floats(product(&[n_rows, width_of_xbc(&params)]), 1.0))
-        .bind(&rng.floats((n_rows * dt_stride) as usize, 6.0))
-        .bind(&rng.floats(heads as usize, 1.0))
-        .bind(&a)
-        .bind(&rng.floats(heads as usize, 1.0))
-        .bind(&step.rows)
-        .bind(&rng.floats(states_len(&params), 1.0))
-        .bind(&rng.floats(product(&[n_rows, heads, head_dim]), 1.0))
+    /// One and several groups, a head that is no multiple of a threadgroup's rows, each size of a state, on every awkward step; and a
+    /// thousand rows.
+    pub fn all() -> Vec<Case> {
+        let shapes = [[2, 64, 1, 128], [4, 20, 2, 32], [1, 16, 1, 256]];
+        let of_shape = |shape| steps().into_iter().map(move |step| case(shape, step));
+        let mut cases: Vec<Case> = shapes.into_iter().flat_map(of_shape).collect();
+        let rows = (0..1000)
+            .map(|at| Row::at(3, at).with_states(1, 1))
+            .collect();
+        let label = "a long run";
+        cases.push(case([1, 16, 1, 32], Step { label, rows }));
+        cases
+    }
+
+    /// Shares that are kept between e^-20 and 1. Sums of 32 to 256 products in another order: 1e-11.
+    fn case([heads, head_dim, groups, state_size]: [u32; 4], step: Step) -> Case {
+        let n_rows = step.rows.len() as u32;
+        let dt_stride = heads + 3;
+        let params = SsdParams {
+            n_rows,
+            heads,
+            head_dim,
+            groups,
+            state_size,
+            n_blocks: N_BLOCKS,
+            dt_stride,
+            ..Default::default()
+        };
+        let mut rng = Rng::new(u64::from(head_dim + state_size));
+        let a: Vec<f32> = (0..heads).map(|_| -(3.0 * rng.unit()).exp()).collect();
+        let label = format!(
+            "{}, {heads} heads of {head_dim} x {state_size}, {groups} groups",
+            step.label
+        );
+        Case::new(label, &params, 1e-11)
+            .bind(&rng.floats(product(&[n_rows, width_of_xbc(&params)]), 1.0))
+            .bind(&rng.floats((n_rows * dt_stride) as usize, 6.0))
+            .bind(&rng.floats(heads as usize, 1.0))
+            .bind(&a)
+            .bind(&rng.floats(heads as usize, 1.0))
+            .bind(&step.rows)
+            .bind(&rng.floats(states_len(&params), 1.0))
+            .bind(&rng.floats(product(&[n_rows, heads, head_dim]), 1.0))
+    }
 }

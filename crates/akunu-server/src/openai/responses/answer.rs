@@ -1,13 +1,17 @@
 //! A response as it is now, and the items that it is made of.
 
+use akunu::Message;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::answers::{Finish, Usage, Whole};
+use crate::app::App;
 use crate::calls::ToolCall;
 use crate::clock::{new_id, now};
+use crate::openai::messages::parsed;
 use crate::openai::object::CachedTokens;
+use crate::question::{calling, template_call};
 
 /// Fields of a request that are in the answer too, as they were given.
 #[derive(Clone, Deserialize, JsonSchema)]
@@ -17,6 +21,10 @@ pub(crate) struct ResponsesEcho {
     tool_choice: Option<Value>,
     /// Whether an answer may call several tools; by default it may.
     pub parallel_tool_calls: Option<bool>,
+    /// The response that this one goes on with.
+    pub previous_response_id: Option<String>,
+    /// Whether later responses can go on with this one; by default they can.
+    pub store: Option<bool>,
 }
 
 /// A response. Without an end it is in progress.
@@ -31,6 +39,8 @@ pub(crate) struct ResponseBody {
     model: String,
     output: Vec<OutputItem>,
     parallel_tool_calls: bool,
+    previous_response_id: Option<String>,
+    store: bool,
     /// As the request has it.
     tool_choice: Value,
     /// As the request has them.
@@ -104,16 +114,38 @@ pub(super) struct Head {
     created: u64,
     model: String,
     told: ResponsesEcho,
+    keeping: Option<Keeping>,
+}
+
+/// Where the conversation is kept when the answer has ended, and its messages up to the answer.
+pub(super) struct Keeping {
+    pub app: App,
+    pub messages: Vec<Message>,
 }
 
 impl Head {
-    pub fn new(model: String, told: ResponsesEcho) -> Head {
+    pub fn new(model: String, told: ResponsesEcho, keeping: Option<Keeping>) -> Head {
         Head {
             id: new_id("resp_"),
             created: now(),
             model,
             told,
+            keeping,
         }
+    }
+
+    /// The response at its end, which can be gone on with from now on.
+    pub fn ended(
+        &mut self,
+        output: Vec<OutputItem>,
+        finish: Option<Finish>,
+        usage: &Usage,
+    ) -> ResponseBody {
+        if let Some(Keeping { app, mut messages }) = self.keeping.take() {
+            messages.extend(output.iter().filter_map(OutputItem::message));
+            app.kept.put(&self.id, messages);
+        }
+        self.response(output, finish, Some(usage))
     }
 
     /// The response as it is now.
@@ -140,6 +172,8 @@ impl Head {
             model: self.model.clone(),
             output,
             parallel_tool_calls: told.parallel_tool_calls.unwrap_or(true),
+            previous_response_id: told.previous_response_id,
+            store: told.store.unwrap_or(true),
             tool_choice: told.tool_choice.unwrap_or_else(|| "auto".into()),
             tools: told.tools,
             usage: usage.map(ResponseUsage::from),
@@ -198,6 +232,30 @@ impl OutputItem {
             status,
             role: "assistant",
             content: text.map(OutputPart::said).into_iter().collect(),
+        }
+    }
+
+    /// The message that it is for the next answer; thoughts are none.
+    fn message(&self) -> Option<Message> {
+        match self {
+            OutputItem::Message { content, .. } => {
+                let texts = content.iter().map(|part| match part {
+                    OutputPart::OutputText { text, .. } | OutputPart::ReasoningText { text } => {
+                        text.as_str()
+                    }
+                });
+                Some(Message::new("assistant", texts.collect::<String>()))
+            }
+            OutputItem::FunctionCall {
+                call_id,
+                name,
+                arguments,
+                ..
+            } => {
+                let arguments = parsed(Value::String(arguments.clone()));
+                Some(calling(vec![template_call(Some(call_id), name, arguments)]))
+            }
+            OutputItem::Reasoning { .. } => None,
         }
     }
 

@@ -23,12 +23,8 @@ pub(super) struct InputItem {
 }
 
 /// The messages of an input: a text, or a list of items.
-pub(super) fn messages(
-    instructions: Option<String>,
-    input: Content<InputItem>,
-) -> Result<Vec<akunu::Message>, ApiError> {
-    let told = instructions.map(|text| akunu::Message::new("system", text));
-    let mut messages: Vec<akunu::Message> = told.into_iter().collect();
+pub(super) fn messages(input: Content<InputItem>) -> Result<Vec<akunu::Message>, ApiError> {
+    let mut messages = Vec::new();
     match input {
         Content::Text(text) => messages.push(akunu::Message::new("user", text)),
         Content::Parts(items) => {
@@ -86,18 +82,18 @@ mod tests {
             {"type": "function_call_output", "call_id": "c1", "output": "no"},
         ]);
         let read = |input: Value| serde_json::from_value(input).expect("an input");
-        let messages = messages(Some("Be brief.".into()), read(input)).expect("items");
+        let messages = messages(read(input)).expect("items");
         let roles: Vec<&str> = messages
             .iter()
             .map(|message| message.role.as_str())
             .collect();
-        assert_eq!(roles, ["system", "user", "assistant", "tool"]);
+        assert_eq!(roles, ["user", "assistant", "tool"]);
         assert_eq!(
-            (&messages[1].content, &messages[3].content),
+            (&messages[0].content, &messages[2].content),
             (&json!("Rain?"), &json!("no"))
         );
         assert_eq!(
-            messages[2].extra["tool_calls"][0]["function"]["arguments"]["a"],
+            messages[1].extra["tool_calls"][0]["function"]["arguments"]["a"],
             1
         );
         for (item, field) in [
@@ -108,7 +104,7 @@ mod tests {
                 "input[0].content",
             ),
         ] {
-            let wrong = super::messages(None, read(json!([item]))).expect_err("no text");
+            let wrong = super::messages(read(json!([item]))).expect_err("no text");
             assert_eq!(wrong.param.as_deref(), Some(field));
             assert!(wrong.message.starts_with(field), "{}", wrong.message);
         }

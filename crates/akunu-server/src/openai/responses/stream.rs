@@ -251,10 +251,10 @@ impl Writer for Items {
     type Event = ResponseEvent;
     const FRAMING: Framing = Framing::Named;
 
-    fn whole(self, answers: Vec<Whole>, usage: &Usage) -> ResponseBody {
+    fn whole(mut self, answers: Vec<Whole>, usage: &Usage) -> ResponseBody {
         let whole = answers.into_iter().next().unwrap_or_default();
         let finish = whole.finish;
-        self.head.response(items(whole), finish, Some(usage))
+        self.head.ended(items(whole), finish, usage)
     }
 
     fn begin(&mut self, _: &Usage) -> Vec<ResponseEvent> {
@@ -288,7 +288,7 @@ impl Writer for Items {
 
     fn end(&mut self, usage: &Usage) -> Vec<ResponseEvent> {
         let output = std::mem::take(&mut self.done);
-        let response = self.head.response(output, self.finish, Some(usage));
+        let response = self.head.ended(output, self.finish, usage);
         self.number(vec![match self.finish {
             Some(Finish::Length) => ResponseEventKind::Incomplete { response },
             _ => ResponseEventKind::Completed { response },

@@ -12,9 +12,8 @@ use crate::kernel::attention::mask::Mask;
 use crate::kernel::convert::half_rows::Order;
 use crate::kernel::nvidia::staging::QUAD;
 use crate::kernel::pages::{self, Pages};
-use crate::kernel::rope::{
-    Frequencies, case_centres, case_table, centring, move_to_centres, rounding, turned_dim,
-};
+use crate::kernel::rope::cases::{case_centres, case_table, centring, move_to_centres, rounding};
+use crate::kernel::rope::{Frequencies, turned_dim};
 
 /// One attention: halves, no norm, and no constant but the head's size and the table of frequencies, unless told otherwise.
 struct Setting {

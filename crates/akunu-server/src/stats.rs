@@ -1,5 +1,9 @@
-//! What an engine counts: read by `/metrics` while it works.
+//! What a model is asked for and does: counted while it works, read by `/metrics`, kept when it is unloaded.
 
+mod http;
+mod task;
+
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
@@ -8,80 +12,97 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 
-/// Upper bounds of the buckets of a histogram, in seconds.
-const BOUNDS: [f64; 12] = [
+pub(crate) use self::http::HttpRequests;
+pub(crate) use self::task::Task;
+
+/// Upper bounds of the buckets of a token's time, in seconds.
+const TOKEN_BOUNDS: [f64; 12] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 ];
 
-/// The counters of one model.
+/// The same of a whole answer.
+const ANSWER_BOUNDS: [f64; 14] = [
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0, 600.0,
+];
+
+/// What a model is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Answers, and vectors of texts.
+    Answers,
+    /// Vectors of texts, or rankings.
+    Texts,
+    /// Transcripts of recordings.
+    Recordings,
+}
+
+/// The counters of one model. Those of other kinds of models stay zero.
 #[derive(Debug)]
 pub(crate) struct Stats {
+    /// Known once it has been loaded.
+    pub kind: OnceLock<Kind>,
     pub requests: Counter,
     pub given_up: Counter,
     pub failures: Counter,
+    pub running: Gauge,
+    pub waiting: Gauge,
+    /// From a request to the end of its answer.
+    pub whole: Histogram,
     pub prompt_tokens: Counter,
     pub cached_tokens: Counter,
     pub generated_tokens: Counter,
     pub guessed_tokens: Counter,
     pub right_guesses: Counter,
     pub steps: Counter,
-    pub running: Gauge,
-    pub waiting: Gauge,
     /// Pages of keys and values that sequences have.
     pub pages: Gauge,
     /// Share of the tokens that all sequences could hold, 0 to 1.
     pub cache_use: Gauge<f64, AtomicU64>,
-    /// Tokens that all sequences can hold together.
-    most_tokens: f64,
     pub first: Histogram,
     pub gap: Histogram,
+    /// Texts that became vectors, or were ranked.
+    pub texts: Counter,
+    /// Seconds of recordings that were heard.
+    pub heard: Counter<f64, AtomicU64>,
 }
 
-/// What an engine is busy with after a step.
-pub(crate) struct Load {
-    pub running: usize,
-    pub waiting: usize,
-    pub pages: u32,
-    pub held_tokens: usize,
-}
-
-impl Stats {
-    pub fn new(sequences: u32, context: u32) -> Stats {
+impl Default for Stats {
+    fn default() -> Stats {
         Stats {
+            kind: OnceLock::new(),
             requests: Counter::default(),
             given_up: Counter::default(),
             failures: Counter::default(),
+            running: Gauge::default(),
+            waiting: Gauge::default(),
+            whole: Histogram::new(ANSWER_BOUNDS),
             prompt_tokens: Counter::default(),
             cached_tokens: Counter::default(),
             generated_tokens: Counter::default(),
             guessed_tokens: Counter::default(),
             right_guesses: Counter::default(),
             steps: Counter::default(),
-            running: Gauge::default(),
-            waiting: Gauge::default(),
             pages: Gauge::default(),
             cache_use: Gauge::default(),
-            most_tokens: f64::from(sequences) * f64::from(context),
-            first: Histogram::new(BOUNDS),
-            gap: Histogram::new(BOUNDS),
+            first: Histogram::new(TOKEN_BOUNDS),
+            gap: Histogram::new(TOKEN_BOUNDS),
+            texts: Counter::default(),
+            heard: Counter::default(),
         }
     }
+}
 
-    pub fn asked(&self, choices: usize) {
-        self.requests.inc_by(choices as u64);
-    }
-
-    pub fn gave_up(&self, choices: usize) {
-        self.given_up.inc_by(choices as u64);
-    }
-
-    pub fn failed(&self) {
-        self.failures.inc();
-    }
-
+impl Stats {
+    /// A prompt, of which so many tokens need not be read.
     pub fn began(&self, prompt: usize, cached: usize) {
         self.prompt_tokens.inc_by(prompt as u64);
         self.cached_tokens.inc_by(cached as u64);
+    }
+
+    /// Texts with so many tokens together.
+    pub fn read(&self, texts: usize, tokens: usize) {
+        self.texts.inc_by(texts as u64);
+        self.prompt_tokens.inc_by(tokens as u64);
     }
 
     pub fn first_token(&self, after: Duration) {
@@ -101,12 +122,10 @@ impl Stats {
         self.right_guesses.inc_by(sum(&speculated.accepted));
     }
 
-    pub fn stepped(&self, now: Load) {
+    /// What sequences hold after a step: pages, and a share of all tokens that they could.
+    pub fn stepped(&self, pages: u32, share: f64) {
         self.steps.inc();
-        self.running.set(now.running as i64);
-        self.waiting.set(now.waiting as i64);
-        self.pages.set(now.pages.into());
-        let share = now.held_tokens as f64 / self.most_tokens.max(1.0);
+        self.pages.set(pages.into());
         self.cache_use.set(share);
     }
 }
