@@ -33,8 +33,7 @@ const FORMATS: [&str; 8] = [
     "mxfp4-pack-quantized",
     "mixed-precision",
 ];
-const KNOWN: &str =
-    "`pack-quantized`, `int-quantized`, `float-quantized`, `naive-quantized`, `nvfp4-pack-quantized`, `mxfp4-pack-quantized` and `mixed-precision`";
+const KNOWN: &str = "`pack-quantized`, `int-quantized`, `float-quantized`, `naive-quantized`, `nvfp4-pack-quantized`, `mxfp4-pack-quantized` and `mixed-precision`";
 
 pub(super) fn methods(settings: &Settings) -> Result<Methods, FolderProblem> {
     let groups = settings.get("config_groups").and_then(Value::as_object);

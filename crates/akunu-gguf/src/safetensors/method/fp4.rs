@@ -36,7 +36,11 @@ pub(super) fn methods(settings: &Settings) -> Result<Methods, FolderProblem> {
         "NVFP4" | "FP8" | "MIXED_PRECISION" => {
             Ok(vec![Arc::new(Fp4::ModelOpt), Arc::new(Fp8 { block: None })])
         }
-        _ => Err(settings.number("quant_algo", algorithm, "`NVFP4`, `FP8` and `MIXED_PRECISION`")),
+        _ => Err(settings.number(
+            "quant_algo",
+            algorithm,
+            "`NVFP4`, `FP8` and `MIXED_PRECISION`",
+        )),
     }
 }
 
