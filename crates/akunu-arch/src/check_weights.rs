@@ -20,10 +20,11 @@ impl Model {
             names: HashSet::new(),
         };
         self.bind(&mut check)?;
-        // An encoder's file may have heads for tasks that we do not run, a decoder's blocks that guess further tokens.
+        // An encoder's file may have heads for tasks that we do not run, a decoder's blocks that guess further tokens, and a
+        // folder towers for images and sound, whose weights have no names here.
         let is_used = |name: &str| match layer_of(name) {
             Some(layer) => layer < self.layers.len(),
-            None => !self.is_encoder(),
+            None => !self.is_encoder() && !store.tensor_names(name).is_empty(),
         };
         let is_left_out =
             |name: &str| name.ends_with(".bias") && is_used(name) && !check.names.contains(name);

@@ -151,6 +151,24 @@ fn compressed_tensors_of_floats() {
     agrees("compressed-float", DType::Q8_0);
 }
 
+/// A scale of the whole weight that divides.
+#[test]
+fn compressed_tensors_of_nvfp4() {
+    agrees("compressed-nvfp4", DType::Q8_0);
+}
+
+/// Exponents for 32 values.
+#[test]
+fn compressed_tensors_of_mxfp4() {
+    agrees("compressed-mxfp4", DType::Q8_0);
+}
+
+/// A scale of the whole weight that multiplies.
+#[test]
+fn modelopt() {
+    agrees("modelopt", DType::Q8_0);
+}
+
 /// The upper half of a byte comes first.
 #[test]
 fn nf4() {

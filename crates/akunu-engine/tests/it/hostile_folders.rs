@@ -219,25 +219,32 @@ fn a_column_of_no_group_is_refused() {
     assert!(error.contains("groups from 0 to 1 is wanted"), "{error}");
 }
 
-/// Zeros change nothing, and some programs write them; other numbers would be left out.
+/// Zeros change nothing, and some programs write them; other numbers would be left out. Those of towers are not the model's.
 #[test]
-fn biases_of_zeros_are_ignored() {
+fn biases_of_zeros_and_of_towers_are_ignored() {
     let fixture_folder = crate::support::folders::copy("gptq");
     let file = std::fs::read(fixture_folder.path().join("model.safetensors")).expect("a fixture");
     let (header, data) = parts(&file);
-    for (value, is_taken) in [(0u8, true), (1, false)] {
+    let own = "model.layers.0.mlp.down_proj.bias";
+    let cases = [
+        (own, 0u8, true),
+        (own, 1, false),
+        ("vision_tower.encoder.layers.0.mlp.fc1.bias", 1, true),
+        ("lm_head.bias", 1, false),
+    ];
+    for (name, value, is_taken) in cases {
         let (mut header, mut data) = (header.clone(), data.clone());
         let begin = data.len();
         data.resize(begin + 128, value);
         let entry = json!({"dtype": "F16", "shape": [64], "data_offsets": [begin, begin + 128]});
-        header.insert("model.layers.0.mlp.down_proj.bias".to_string(), entry);
+        header.insert(name.to_string(), entry);
         write(fixture_folder.path(), &header, &data);
         let opened =
             akunu_engine::Model::load(fixture_folder.path(), crate::support::exact_cpu::cpu());
         assert_eq!(
             opened.is_ok(),
             is_taken,
-            "{:?}",
+            "{name}: {:?}",
             opened.err().map(|error| error.to_string())
         );
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::files::tokenizer;
 
 /// Their names.
-pub const FOLDERS: [&str; 14] = [
+pub const FOLDERS: [&str; 17] = [
     "gptq",
     "gptq-sorted",
     "gptq-3",
@@ -17,6 +17,9 @@ pub const FOLDERS: [&str; 14] = [
     "compressed-8",
     "compressed-int",
     "compressed-float",
+    "compressed-nvfp4",
+    "compressed-mxfp4",
+    "modelopt",
     "nf4",
     "nf4-nested",
     "bnb-8",

@@ -8,6 +8,7 @@ mod bits;
 mod bitsandbytes;
 mod compressed;
 mod contract;
+mod fp4;
 mod fp8;
 mod gptq;
 mod parts;
@@ -23,13 +24,14 @@ use settings::Settings;
 type FromSettings = fn(&Settings) -> Result<Methods, FolderProblem>;
 
 /// All of them, by the name that `quant_method` has for them.
-const METHODS: [(&str, FromSettings); 6] = [
+const METHODS: [(&str, FromSettings); 7] = [
     ("awq", awq::methods),
     ("bitsandbytes", bitsandbytes::methods),
     ("compressed-tensors", compressed::methods),
     ("fbgemm_fp8", fp8::methods),
     ("fp8", fp8::methods),
     ("gptq", gptq::methods),
+    ("modelopt", fp4::methods),
 ];
 
 /// The methods of this name, with the settings of `config.json`; `None` for a name that is not in the table.

@@ -8,10 +8,11 @@
 //! | `weight_zero_point` | (words, groups) | codes down each column; without it all are half of the range |
 //! | `weight_g_idx` | (columns) | the group of each column, where they are sorted |
 //!
-//! Integers of 8 bits may also lie in `weight` as they are, with zeros of the same type; FP8 does, with [`Fp8`]'s scales.
+//! Integers of 8 bits may also lie in `weight` as they are, with zeros of the same type; FP8 does, with [`Fp8`]'s scales, and FP4 as [`Fp4`] says.
 
 use super::bits::{code, n_words};
 use super::contract::{Method, Methods};
+use super::fp4::Fp4;
 use super::fp8::Fp8;
 use super::parts::{Part, Parts};
 use super::settings::Settings;
@@ -22,16 +23,17 @@ use serde_json::Value;
 use std::sync::Arc;
 
 /// Formats of weights; `mixed-precision` has a format for each group of layers.
-const FORMATS: [&str; 6] = [
+const FORMATS: [&str; 8] = [
     "dense",
     "pack-quantized",
     "int-quantized",
     "float-quantized",
     "naive-quantized",
+    "nvfp4-pack-quantized",
+    "mxfp4-pack-quantized",
     "mixed-precision",
 ];
-const KNOWN: &str =
-    "`pack-quantized`, `int-quantized`, `float-quantized`, `naive-quantized` and `mixed-precision`";
+const KNOWN: &str = "`pack-quantized`, `int-quantized`, `float-quantized`, `naive-quantized`, `nvfp4-pack-quantized`, `mxfp4-pack-quantized` and `mixed-precision`";
 
 pub(super) fn methods(settings: &Settings) -> Result<Methods, FolderProblem> {
     let groups = settings.get("config_groups").and_then(Value::as_object);
@@ -56,6 +58,7 @@ pub(super) fn methods(settings: &Settings) -> Result<Methods, FolderProblem> {
     Ok(vec![
         Arc::new(Packed),
         Arc::new(Bytes),
+        Arc::new(Fp4::Compressed),
         Arc::new(Fp8 { block }),
     ])
 }
