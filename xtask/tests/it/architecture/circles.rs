@@ -2,7 +2,7 @@
 //!
 //! A file points at the one that an item it imports is written in. Modules that only hand an item on (`mod x; pub use x::…`) are
 //! looked through, so that a module and its own children are no circle unless it uses one of their items itself and they use one
-//! of its own; tests may import what they like. Files that can all be reached from each other are a *knot*.
+//! of its own; tests, and the cases of kernels, which only tests compile, may import what they like. Files that can all be reached from each other are a *knot*.
 
 use super::rust_text::code_only;
 use super::tree::{TextFile, text_files};
@@ -38,7 +38,8 @@ fn read(files: &[TextFile], folder: &str) -> BTreeMap<Module, Source> {
         let Some(name) = file.path.strip_prefix(folder) else {
             continue;
         };
-        let Some(name) = name.strip_suffix(".rs").filter(|n| !n.ends_with("/tests")) else {
+        let is_of_tests = |name: &str| name.ends_with("/tests") || name.ends_with("/cases");
+        let Some(name) = name.strip_suffix(".rs").filter(|name| !is_of_tests(name)) else {
             continue;
         };
         let module = if name == "lib" || name == "main" {
