@@ -17,7 +17,7 @@ use std::fmt;
 
 /// Numbers of a head, at most: attention to rows of texts takes no more.
 pub(crate) const MAX_HEAD_LENGTH: u32 = 256;
-/// The same in decoders. A device may take less.
+/// The same in decoders.
 pub(crate) const MAX_DECODER_HEAD_LENGTH: u32 = 512;
 
 /// A layer.
