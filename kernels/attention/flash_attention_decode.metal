@@ -61,7 +61,10 @@ inline void attend_row(
         for (uint i = N_TEAMS * own.simd_group; i < KEY_TILE; i += N_TEAMS * own.n_simd_groups) {
             const uint in_tile = i + at.team;
             const SlotAt key = tile.after(min(in_tile, n_keys - 1), keys.slots.head_dim);
-            const float product = query.product(keys.k, key, at);
+            float product = query.product(keys.k, key, at);
+            if (keys.slots.head_dim > MAX_HEAD_DIM) {
+                product += product_beyond(memory.Q + offset, query_factor(params), keys.k, key, at);
+            }
             if (at.lane == 0) {
                 scores[in_tile] = mask.visible(first + in_tile) ? score(product) : LOWEST_SCORE;
             }

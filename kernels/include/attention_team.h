@@ -77,6 +77,21 @@ struct TeamQuery {
     }
 };
 
+// What the elements from MAX_HEAD_DIM on add to a dot product. They are read again for each key: only few models have such heads. All
+// lanes of the SIMD group must call it.
+inline float product_beyond(
+    device const float *query, float factor, device const half *pool, SlotAt key, TeamLane at
+) {
+    float4 sums = float4(0.0f);
+    for (uint c = MAX_CHUNKS; c < at.n_chunks; c++) {
+        if (at.holds(c)) {
+            device const float *q = query + at.element(c);
+            sums += float4(q[0], q[1], q[2], q[3]) * load_four(pool, key, at.element(c));
+        }
+    }
+    return factor * team_sum((sums.x + sums.y) + (sums.z + sums.w));
+}
+
 // An online softmax over the keys that a team has seen so far.
 struct TeamStream {
     float peak;

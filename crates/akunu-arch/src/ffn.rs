@@ -1,7 +1,7 @@
 //! Feed-forward blocks: of two products, of three with a gate, and a mixture of many.
 
-use crate::layer::Norm;
 use crate::linear::Linear;
+use crate::norm::Norm;
 use crate::weights::{NamedMatrix, NamedVector};
 
 /// The feed-forward block.

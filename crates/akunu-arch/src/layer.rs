@@ -10,6 +10,7 @@
 
 use crate::ffn::{Dense, Ffn};
 use crate::linear::Linear;
+pub use crate::norm::{Norm, NormKind};
 use crate::rope::Rope;
 use crate::state::{DeltaNet, ShortConv, Ssd, StateSize};
 use crate::weights::{NamedMatrix, NamedVector};
@@ -17,7 +18,7 @@ use std::fmt;
 
 /// Numbers of a head, at most: attention to rows of texts takes no more.
 pub(crate) const MAX_HEAD_LENGTH: u32 = 256;
-/// The same in decoders. A device may take less.
+/// The same in decoders.
 pub(crate) const MAX_DECODER_HEAD_LENGTH: u32 = 512;
 
 /// A layer.
@@ -210,28 +211,6 @@ impl<V> BlockNorms<V> {
         output: None,
         sum: None,
     };
-}
-
-/// A norm of a vector.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Norm<V = NamedVector> {
-    /// How it is computed.
-    pub kind: NormKind,
-    /// (dim).
-    pub weight: V,
-    /// (dim), of a layer norm.
-    pub bias: Option<V>,
-    /// Added under the root.
-    pub eps: f32,
-}
-
-/// How a vector is normalised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NormKind {
-    /// By its root mean square.
-    Rms,
-    /// By its mean and variance.
-    Layer,
 }
 
 impl<M, V> Layer<M, V> {

@@ -16,6 +16,7 @@ mod layer;
 mod linear;
 mod long_rope;
 mod model;
+mod norm;
 mod parts;
 mod relative;
 mod rope;

@@ -139,16 +139,6 @@ pub enum EngineError {
         /// Elements of a head.
         head_dim: u32,
     },
-    /// Heads that are longer than the device's attention takes.
-    #[error("{}: heads of {head_dim} elements; this device takes at most {most}: use the CPU (`--device cpu`)", path.display())]
-    HeadLength {
-        /// The file.
-        path: PathBuf,
-        /// Elements of the longest head.
-        head_dim: u32,
-        /// What the device takes.
-        most: u32,
-    },
     /// A file of tokens for tokenizers.
     #[error("{}: holds a vocabulary and no weights: it has tokens, but cannot generate any", path.display())]
     OnlyVocabulary {

@@ -103,15 +103,6 @@ impl Loaded {
                 head_dim,
             });
         }
-        let (head_dim, most) = (config.max_head_dim(), device.longest_head());
-        if head_dim > most {
-            let path = path.to_path_buf();
-            return Err(EngineError::HeadLength {
-                path,
-                head_dim,
-                most,
-            });
-        }
         config.check_weights(&store, path)?;
         let (tokenizer, template) = read_text(&store)?;
         tokenizer.check_embedding_rows(config.vocab_size as usize)?;

@@ -71,11 +71,6 @@ pub trait Device: Send {
         bytes
     }
 
-    /// Elements of the longest head that attention takes.
-    fn longest_head(&self) -> u32 {
-        512
-    }
-
     /// Gives a buffer's memory back. No program that names it may run afterwards.
     fn release(&mut self, buffer: Buffer);
 

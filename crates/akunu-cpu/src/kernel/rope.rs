@@ -13,7 +13,7 @@
 use akunu_kernels::kernel::rope::{Frequencies, head_norm_rope_neox_store, rope_store, turned_dim};
 use std::ops::Range;
 
-use akunu_kernels::kernel::attention::MAX_FORMULA_HEAD_DIM;
+use akunu_kernels::kernel::attention::MAX_DECODE_HEAD_DIM;
 use akunu_kernels::kernel::pages::Pages;
 use akunu_kernels::{Constant, KernelId};
 use akunu_program::Pairing;
@@ -29,7 +29,7 @@ use crate::place::Place;
 use crate::simd::Lanes;
 
 /// Weights of norms that multiply by none.
-const ONES: [f32; MAX_FORMULA_HEAD_DIM as usize] = [1.0; MAX_FORMULA_HEAD_DIM as usize];
+const ONES: [f32; MAX_DECODE_HEAD_DIM as usize] = [1.0; MAX_DECODE_HEAD_DIM as usize];
 
 /// The kernel, of all four rows of the table.
 pub(crate) struct RopeStore;

@@ -273,11 +273,6 @@ impl<B: Backend> Device for GpuDevice<B> {
         self.buffers.longest_binding(bytes)
     }
 
-    /// Lanes keep their share of a head in registers.
-    fn longest_head(&self) -> u32 {
-        256
-    }
-
     /// Kept rounds may name the buffer, and are encoded again where they are still wanted.
     fn release(&mut self, buffer: Buffer) {
         let Some(memory) = self.buffers.release(buffer) else {

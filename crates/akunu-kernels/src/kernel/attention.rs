@@ -35,10 +35,10 @@ use crate::cost::{Traffic, Work, multiply_adds};
 use crate::extent::{bytes, strided};
 use crate::table::{Args, Pool, buffers};
 
-/// The largest head that kernels of GPUs hold.
+/// The largest head that kernels hold in registers.
 pub const MAX_HEAD_DIM: u32 = 256;
-/// The largest head of devices that compute the decode kernel by its formula, as the twins and the CPU do.
-pub const MAX_FORMULA_HEAD_DIM: u32 = 512;
+/// The largest head of the first decode kernel, which has a thread for each element.
+pub const MAX_DECODE_HEAD_DIM: u32 = 512;
 
 buffers! {
     /// Of all four. Before the first row, and between rows of O that are further apart than their elements, nothing is written.
@@ -151,7 +151,7 @@ mod tests {
             params: bytemuck::bytes_of(&p),
             constants,
         };
-        !grid(&args, &p, 1, MAX_FORMULA_HEAD_DIM).contains(&0)
+        !grid(&args, &p, 1, MAX_DECODE_HEAD_DIM).contains(&0)
     }
 
     /// Each of these would divide by zero, read out of bounds or misaligned in the kernels.

@@ -21,7 +21,7 @@ use crate::extent::{bytes, product};
 pub const MIN_PAGE_SHIFT: u32 = 5;
 
 /// The largest head that the kernels store in 8 bits.
-const MAX_Q8_HEAD_DIM: u32 = 256;
+const MAX_Q8_HEAD_DIM: u32 = 512;
 
 /// The pool of pages of a layer, and the table of who has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -327,8 +327,8 @@ mod tests {
             (32, true),
             (80, false),
             (96, true),
-            (256, true),
-            (288, false),
+            (512, true),
+            (544, false),
         ] {
             let pages = Pages { head_dim, ..Q8 };
             assert_eq!(pages.are_usable(), usable, "{head_dim}");

@@ -124,7 +124,7 @@ impl Lowering<'_> {
         select: impl Fn(&AttentionShape) -> PipelineKey,
     ) {
         let attention = Attention::of(self, attend);
-        if attend.sinks.is_some() {
+        if attend.sinks.is_some() || attend.heads.head_dim > attention::MAX_HEAD_DIM {
             return self.push(attention.by_rows());
         }
         let room = self.program.room;

@@ -41,7 +41,7 @@ pub(super) use self::floats::Floats;
 pub(super) use self::keys::Way;
 
 /// The largest head that the kernels of the table take.
-const MAX_HEAD_DIM: usize = attention::MAX_FORMULA_HEAD_DIM as usize;
+const MAX_HEAD_DIM: usize = attention::MAX_DECODE_HEAD_DIM as usize;
 
 /// Keys that are attended to in one go: some microseconds of work.
 const RUN: usize = 128;

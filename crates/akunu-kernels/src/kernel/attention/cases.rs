@@ -335,6 +335,20 @@ pub fn decode() -> Vec<Case> {
     settings.into_iter().map(Setting::case).collect()
 }
 
+/// The same and heads that registers do not hold.
+pub fn long_heads() -> Vec<Case> {
+    let settings = [
+        setting("long head", 512, (4, 2), vec![row(0, 70), row(1, 5)]).page_shift(6),
+        setting("long head, window", 512, (2, 1), vec![row(0, 40)])
+            .window(9)
+            .fixed_head(),
+        setting("long head", 320, (2, 2), vec![row(0, 33)]).q8(),
+    ];
+    let mut cases = decode();
+    cases.extend(settings.into_iter().map(Setting::case));
+    cases
+}
+
 /// Cases of the kernel with sinks.
 pub fn sinks() -> Vec<Case> {
     let of = |case: Case| {
@@ -344,7 +358,7 @@ pub fn sinks() -> Vec<Case> {
         let sinks = Rng::new(n_heads as u64).floats(n_heads, 12.0);
         case.bind(&sinks)
     };
-    decode().into_iter().map(of).collect()
+    long_heads().into_iter().map(of).collect()
 }
 
 /// Cases of the kernel that splits keys: fewer and more parts than tiles, and than a threadgroup has.

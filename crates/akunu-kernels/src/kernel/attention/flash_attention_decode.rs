@@ -7,7 +7,7 @@ use crate::kernel::attention::cases;
 use akunu_types::params::AttentionParams;
 
 use super::formula::Given;
-use super::{Buffers, CONSTANTS, MAX_FORMULA_HEAD_DIM, Slices, grid, head_dim, work};
+use super::{Buffers, CONSTANTS, MAX_DECODE_HEAD_DIM, Slices, grid, head_dim, work};
 use crate::chip::SIMD_WIDTH;
 use crate::table::{Args, Family, KernelRow, Launch};
 use crate::twin::Twin;
@@ -22,7 +22,7 @@ pub const ROW: KernelRow = KernelRow {
     work,
     twin: |t| twin_by(t, |query, _| query),
     #[cfg(feature = "testing")]
-    cases: |_| cases::decode(),
+    cases: |_| cases::long_heads(),
     ..KernelRow::of::<Buffers<()>>()
 };
 
@@ -43,9 +43,9 @@ pub fn twin_by(t: &mut Twin, rounded: fn(f32, f32) -> f32) {
 
 fn launch(args: &Args) -> Launch {
     let p: AttentionParams = args.params();
-    let threads = head_dim(args, &p).clamp(1, MAX_FORMULA_HEAD_DIM);
+    let threads = head_dim(args, &p).clamp(1, MAX_DECODE_HEAD_DIM);
     Launch::new(
-        grid(args, &p, 1, MAX_FORMULA_HEAD_DIM),
+        grid(args, &p, 1, MAX_DECODE_HEAD_DIM),
         [threads.next_multiple_of(SIMD_WIDTH), 1, 1],
     )
 }

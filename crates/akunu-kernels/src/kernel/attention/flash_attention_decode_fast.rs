@@ -1,5 +1,7 @@
 //! `flash_attention_decode_fast_f16`: one SIMD group a row and head, no barrier.
 
+#[cfg(feature = "testing")]
+use crate::kernel::attention::cases;
 use akunu_types::params::AttentionParams;
 
 use super::{MAX_HEAD_DIM, flash_attention_decode, grid};
@@ -14,5 +16,7 @@ pub const ROW: KernelRow = KernelRow {
         let p: AttentionParams = args.params();
         Launch::new(grid(args, &p, 1, MAX_HEAD_DIM), [SIMD_WIDTH, 1, 1])
     },
+    #[cfg(feature = "testing")]
+    cases: |_| cases::decode(),
     ..flash_attention_decode::ROW
 };
