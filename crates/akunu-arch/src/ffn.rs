@@ -114,7 +114,7 @@ pub struct Experts<M = NamedMatrix, V = NamedVector> {
     pub norms: Option<ExpertNorms<V>>,
 }
 
-/// Norms of a block whose expert of all tokens is a block of its own: `shared_output(shared(x)) + output(experts(input(h)))`, where
+/// Norms of a block whose shared expert is a separate block: `shared_output(shared(x)) + output(experts(input(h)))`, where
 /// the router reads `router(h)` and h is the residual stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExpertNorms<V = NamedVector> {

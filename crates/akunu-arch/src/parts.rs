@@ -172,7 +172,7 @@ impl<'a> Parts<'a> {
         self.attention_of(at, self.kv_heads[at], self.head_dim)
     }
 
-    /// The same with heads of its own.
+    /// The same with different heads.
     pub(crate) fn attention_of(&self, at: usize, kv_heads: u32, head_dim: u32) -> Attention {
         let heads = self.heads[at];
         let linear =

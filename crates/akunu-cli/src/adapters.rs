@@ -43,7 +43,7 @@ pub fn asked(text: &str) -> Result<Asked, String> {
             scale,
         }),
         _ => Err(format!(
-            "`{scale}` after the last colon is no scale: give a number, such as 0.5"
+            "`{scale}` after the last colon is not a scale: give a number, such as 0.5"
         )),
     }
 }

@@ -132,7 +132,7 @@ pub enum Failure {
     NotAConversation {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The mistake.
         why: String,
     },
     /// Line editing failed.
@@ -280,7 +280,7 @@ pub enum Failure {
         path: PathBuf,
         /// From 1.
         line: usize,
-        /// What is wrong.
+        /// The mistake.
         why: String,
     },
     /// An option for one model, where there are several.

@@ -180,7 +180,7 @@ impl<'a> Builder<'a> {
         Builder { zeros, ..self }
     }
 
-    /// The same with weights for norms of values, which have none.
+    /// The same with weights of one for norms of values, which have no weights in the file.
     pub fn with_ones(self, ones: Slice) -> Builder<'a> {
         let ones = Some(ones);
         Builder { ones, ..self }

@@ -1,7 +1,7 @@
 //! A model's weights on a device: where each one is bound.
 //!
 //! Matrices stay in the mapped file and are bound by offset; those of MLX are three tensors each ([`mlx`]). Those that are
-//! converted ([`converted`]) lie in buffers of their own. Vectors (norms,
+//! converted ([`converted`]) get separate buffers. Vectors (norms,
 //! biases) are few and small: they are widened to f32, which is what the kernels read, unless the file has them so.
 
 mod converted;

@@ -30,7 +30,7 @@ pub(crate) struct Engine {
     pub speculation: Speculation,
     /// How they are drawn where a request does not say it.
     pub sampling: SamplingOptions,
-    /// What the model is told first where a conversation does not say it.
+    /// The system prompt of conversations that have no system prompt.
     pub system: Option<String>,
     /// Whether prompts and answers are logged.
     pub log_texts: bool,

@@ -113,7 +113,7 @@ mod tests {
         vec![Message::new("user", "x".repeat(n_bytes))]
     }
 
-    /// Breaks when memory grows without end, when one that is in use is forgotten before one that is not, or when the bytes of what is
+    /// Breaks when memory grows without end, when a used one is forgotten before an unused one, or when the bytes of what is
     /// gone are still counted.
     #[test]
     fn the_oldest_are_forgotten_when_there_is_no_room() {

@@ -151,7 +151,7 @@ impl Conversation {
         })
     }
 
-    /// Begins with what the model is always told, unless the conversation says it itself.
+    /// Puts the server's system prompt first, unless the conversation has a system prompt.
     fn tell_system(&mut self, system: Option<&str>) {
         let begins = |role| self.messages.first().is_some_and(|it| it.role == role);
         let has_own = self.messages.is_empty() || begins("system") || begins("developer");

@@ -11,13 +11,13 @@ use crate::stats::Kind;
 
 /// Where a model comes from.
 pub struct Source {
-    /// What clients call it.
+    /// Its name for clients.
     pub name: String,
-    /// What they may call it besides.
+    /// Its other names.
     pub aliases: Vec<String>,
     /// Opens it. It is called whenever the model is asked for and not loaded.
     pub open: Box<dyn Fn() -> Result<Served, OpenError> + Send + Sync>,
-    /// Whether it stays loaded, once somebody has asked for it.
+    /// Whether it stays loaded after the first request.
     pub pinned: bool,
     /// How it is served, if it writes.
     pub settings: ModelSettings,
@@ -33,7 +33,7 @@ pub type OpenModel = Box<dyn Fn() -> Result<Model, OpenError> + Send + Sync>;
 pub struct ModelSettings {
     /// Tokens of a sequence; `None` for those of the [server](crate::ServerOptions::context).
     pub context: Option<u32>,
-    /// What the model is told first, in conversations that have no system prompt of their own.
+    /// The system prompt of conversations that have no system prompt.
     pub system: Option<String>,
     /// How tokens are drawn where a request does not say it; where this does not either, as suits the model.
     pub sampling: SamplingOptions,
@@ -49,7 +49,7 @@ pub struct ModelSettings {
 }
 
 impl Source {
-    /// A model that is unloaded when nobody uses it.
+    /// A model that is unloaded when it is not used.
     pub fn new(
         name: impl Into<String>,
         open: impl Fn() -> Result<Served, OpenError> + Send + Sync + 'static,
@@ -64,7 +64,7 @@ impl Source {
     }
 }
 
-/// A model, by what it can be asked for.
+/// A model, by the kind of requests that it answers.
 #[non_exhaustive]
 pub enum Served {
     /// Answers, and vectors of texts.
@@ -73,7 +73,7 @@ pub enum Served {
     Embedder(Embedder),
     /// How well documents answer a question.
     Reranker(Reranker),
-    /// What is said in recordings.
+    /// Texts of recordings.
     Transcriber(Box<Transcriber>),
 }
 

@@ -1,4 +1,4 @@
-//! What a model is asked for and does: counted while it works, read by `/metrics`, kept when it is unloaded.
+//! Requests to a model and its work: counted while it works, read by `/metrics`, kept when it is unloaded.
 
 mod http;
 mod task;
@@ -25,7 +25,7 @@ const ANSWER_BOUNDS: [f64; 14] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0, 600.0,
 ];
 
-/// What a model is asked for.
+/// The kinds of requests to a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Answers, and vectors of texts.
@@ -122,7 +122,7 @@ impl Stats {
         self.right_guesses.inc_by(sum(&speculated.accepted));
     }
 
-    /// What sequences hold after a step: pages, and a share of all tokens that they could.
+    /// The memory that sequences hold after a step: pages, and a share of all tokens that they could.
     pub fn stepped(&self, pages: u32, share: f64) {
         self.steps.inc();
         self.pages.set(pages.into());

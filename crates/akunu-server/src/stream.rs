@@ -56,7 +56,7 @@ pub(crate) trait Writer: Send + Unpin + 'static {
 pub(crate) enum Framing {
     /// `text/event-stream`, which ends with `[DONE]`.
     Data,
-    /// The same without an end of its own.
+    /// The same without its own end.
     Bare,
     /// `text/event-stream`, in which the `type` of an event is also its name.
     Named,

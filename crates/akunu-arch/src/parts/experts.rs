@@ -199,7 +199,7 @@ impl Experts {
         self
     }
 
-    /// The same as a layer of Gemma 4 has it: beside the plain block, with norms of its own and a factor of each expert.
+    /// The same as a layer of Gemma 4 has it: next to the plain block, with its own norms and a factor for each expert.
     pub(crate) fn beside_gated(mut self, parts: &Parts, at: usize) -> Experts {
         let norm = |name: &str| parts.norm(in_layer(at, name));
         let router = norm("ffn.router_norm");

@@ -95,7 +95,7 @@ struct Wanted<'a> {
     used: Option<[u32; 2]>,
 }
 
-/// What laying weights out takes.
+/// Threads, memory and the way to stop while weights are laid out.
 pub(crate) struct Means<'a> {
     pub pool: &'a mut ThreadPool,
     /// Bytes of memory that are free, where that is known.

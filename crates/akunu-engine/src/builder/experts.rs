@@ -31,7 +31,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The experts and the one of all tokens, each with norms of its own.
+    /// The chosen experts and the shared one, each with separate norms.
     fn normed_experts(
         &mut self,
         experts: &Experts<Weight, Slice>,
@@ -77,7 +77,7 @@ impl Builder<'_> {
         drop(vectors);
     }
 
-    /// The sum of the experts that the router chooses, which read vectors of their own.
+    /// The sum of the experts that the router chooses, which read separate vectors.
     fn routed(
         &mut self,
         experts: &Experts<Weight, Slice>,

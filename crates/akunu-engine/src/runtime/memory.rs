@@ -49,7 +49,7 @@ pub(super) struct Memory {
     pub fault: Buffer,
     /// The bias of layer norms that have none, (dim).
     zeros: Buffer,
-    /// The weights of norms that have none, (head_dim).
+    /// Ones, as weights of norms without weights, (head_dim).
     ones: Buffer,
 }
 

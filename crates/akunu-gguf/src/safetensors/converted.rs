@@ -6,7 +6,7 @@ use super::rows::Repacked;
 use super::weights::{MethodParts, TensorList};
 use crate::quant::QuantError;
 
-/// A weight that no device reads as it lies in its folder, borrowed from there.
+/// A weight in a format that no device reads, borrowed from its folder.
 #[derive(Clone, Copy, Debug)]
 pub struct Converted<'a>(Form<'a>);
 
@@ -51,7 +51,7 @@ impl<'a> Converted<'a> {
         }
     }
 
-    /// Bytes of what it becomes.
+    /// Bytes of the converted weight.
     pub fn bytes(&self) -> usize {
         match self.0 {
             Form::Float(float) => {
@@ -75,7 +75,7 @@ impl<'a> Converted<'a> {
         }
     }
 
-    /// The weight in a form that devices read. A value that is no number is an error.
+    /// The weight in a form that devices read. A value that is not a number is an error.
     pub fn repack(&self) -> Result<Repacked, ConvertError> {
         let repacked = || -> Result<Repacked, Reason> {
             match self.0 {

@@ -27,7 +27,7 @@ pub(crate) struct Rows<'a> {
     values: Values<'a>,
 }
 
-/// What a weight becomes.
+/// A converted weight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Form {
     /// Dimensions in values.
@@ -130,7 +130,7 @@ impl<'a> Rows<'a> {
         Rows { rows, cols, values }
     }
 
-    /// What they become.
+    /// The form that they are converted to.
     pub(super) fn becomes(&self) -> Result<Form, TripleFault> {
         let cols = self.cols;
         let dims = Dims::new(&[cols as u64, self.rows as u64]);
@@ -151,7 +151,7 @@ impl<'a> Rows<'a> {
         Ok(Form { dims, dtype, bytes })
     }
 
-    /// What they become. A value that is not finite is an error.
+    /// The converted rows. A value that is not finite is an error.
     pub(super) fn repack(&self) -> Result<Repacked, QuantError> {
         match &self.values {
             Values::Integers(integers) => match integers.affine(self.cols) {

@@ -1,4 +1,4 @@
-//! What it costs that weights become another format while they are loaded.
+//! The cost of weights that are converted while they are loaded.
 
 use super::{Container, Data, WeightStore};
 use crate::safetensors::Quantization;
@@ -22,7 +22,7 @@ pub struct Conversion {
 }
 
 impl WeightStore {
-    /// What is converted, if anything is.
+    /// The converted weights, if there are any.
     pub fn conversion(&self) -> Option<Conversion> {
         let Container::Folder(folder) = self.container() else {
             return None;

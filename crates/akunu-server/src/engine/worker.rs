@@ -200,7 +200,7 @@ impl Worker {
         let sequence = event.sequence;
         let has_ended = matches!(event.progress, Progress::Ended { .. } | Progress::Failed(_));
         if has_ended && self.running.contains_key(&sequence) {
-            // Before it is told, so that whoever then looks at the counters finds its guesses.
+            // Counted before the end is sent: a client that then reads the counters finds these guesses.
             self.leave(sequence);
         }
         let Some(running) = self.running.get_mut(&sequence) else {

@@ -1,10 +1,10 @@
-//! What is told of a model, one row for each counter.
+//! The metrics of a model, one row for each counter.
 
 use prometheus_client::encoding::EncodeMetric;
 
 use crate::stats::{Kind, Stats};
 
-/// What is told of a model: its names, its help, the kinds of models that have it, and where it is. The names of counters get
+/// A metric of a model: its names, its help, the kinds of models that have it, and where it is. The names of counters get
 /// `_total`.
 pub(super) struct Row {
     pub names: &'static [&'static str],

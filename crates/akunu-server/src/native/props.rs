@@ -14,7 +14,7 @@ pub(crate) struct Props {
     default_generation_settings: GenerationSettings,
     total_slots: u32,
     model_alias: String,
-    /// Its name: no path of this machine is told.
+    /// Its name, without a path.
     model_path: String,
     bos_token: String,
     eos_token: String,

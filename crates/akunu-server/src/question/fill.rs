@@ -1,4 +1,4 @@
-//! Filling in the middle: a prompt from what comes before and after, with the model's own tokens for it.
+//! Filling in the middle: a prompt made of the text before and after, with the model's own tokens for this.
 //!
 //! ```text
 //! ⟨prefix⟩ before ⟨suffix⟩ after ⟨middle⟩ …the answer
@@ -9,7 +9,7 @@ use akunu::{EncodeOptions, Tokenizer};
 use super::Prompt;
 use crate::error::ApiError;
 
-/// What a prompt is made of, one after the other.
+/// The parts of a prompt, in order.
 #[derive(Clone, Copy)]
 enum Part {
     Mark(&'static str),
@@ -78,7 +78,7 @@ const ENDS: [&str; 6] = [
 /// Marks before a file of the same project.
 const FILES: [&str; 2] = ["<|file_sep|>", "<file_sep>"];
 
-/// What is filled in, and where.
+/// The text around a gap.
 #[derive(Default)]
 pub(crate) struct Gap {
     pub before: String,

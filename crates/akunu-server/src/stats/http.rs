@@ -6,7 +6,7 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 
-/// The HTTP requests of a server, by what they asked for and how they were answered.
+/// The HTTP requests of a server, by endpoint and status.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HttpRequests(pub Family<Answered, Counter>);
 
@@ -17,7 +17,7 @@ pub(crate) struct Answered {
     status: u32,
 }
 
-/// What stands for methods and paths that no endpoint has: clients can send any.
+/// The label of methods and paths that no endpoint has: clients can send any.
 const OTHER: &str = "other";
 
 impl HttpRequests {

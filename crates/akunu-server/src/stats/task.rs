@@ -55,7 +55,7 @@ impl Task {
         self.stats.failures.inc();
     }
 
-    /// The same by what came of it.
+    /// The same by its end.
     pub fn end_with<T, E>(&mut self, result: &Result<T, E>) {
         match result {
             Ok(_) => self.end(),

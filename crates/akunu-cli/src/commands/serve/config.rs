@@ -65,7 +65,7 @@ pub struct Entry {
 }
 
 impl Config {
-    /// Reads a file. What it says of files is looked at later.
+    /// Reads a file. The files that it names are opened later.
     pub fn read(path: &Path) -> Result<Config, Failure> {
         let text = read_text(path, KEYS)?;
         let read: Result<Written, _> = toml::from_str(&text);
@@ -84,7 +84,7 @@ impl Config {
         }
     }
 
-    /// What is wrong with a value, by its line.
+    /// The mistake in a value, with its line.
     pub fn wrong<T>(&self, value: &Spanned<T>, why: impl Display) -> Failure {
         Failure::Config {
             path: self.path.clone(),
@@ -165,7 +165,7 @@ mod tests {
         Ok(config)
     }
 
-    /// Breaks when a value does not reach whoever serves the model.
+    /// Breaks when a value does not reach the server of the model.
     #[test]
     fn a_model_has_its_settings() {
         let config = read(
@@ -183,7 +183,7 @@ mod tests {
         assert!(entry.pin && !other.pin && other.alias.is_empty());
     }
 
-    /// Breaks when somebody has to look for the line that is wrong, or when a word that is not known does nothing.
+    /// Breaks when an error does not name its line, or when an unknown word is ignored.
     #[test]
     fn what_is_wrong_is_told_with_its_line() {
         let model = "[[model]]\nmodel = \"a\"\n";
@@ -213,7 +213,7 @@ mod tests {
             ),
             (
                 &format!("{model}lora = [\n  \"Cargo.toml\",\n  \"b.gguf:much\",\n]\n"),
-                "line 5: lora: `much` after the last colon is no scale",
+                "line 5: lora: `much` after the last colon is not a scale",
             ),
         ] {
             let told = read(text).err().unwrap_or_default();

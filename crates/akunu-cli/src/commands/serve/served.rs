@@ -53,7 +53,7 @@ pub struct ServedArgs {
     threads: Option<usize>,
 }
 
-/// What is served.
+/// The models that are served.
 pub struct Served {
     pub sources: Vec<Source>,
     /// The model that answers where none of these is named.
@@ -72,7 +72,7 @@ fn alias(text: &str) -> Result<(String, String), String> {
 }
 
 impl Served {
-    /// What clients call the models.
+    /// The names that clients use.
     pub fn names(&self) -> String {
         let names: Vec<&str> = self.sources.iter().map(|source| &*source.name).collect();
         names.join(", ")
@@ -105,8 +105,8 @@ impl Served {
 }
 
 impl ServedArgs {
-    /// The models by name. What is not here yet is fetched now, not when a client waits for it, and what cannot be read is
-    /// told now.
+    /// The models by name. Models that are not here yet are fetched now, before a client waits for them, and files that cannot be
+    /// read are reported now.
     pub fn read(&self) -> Result<Served, Failure> {
         let config = self.config.as_deref().map(Config::read).transpose()?;
         let usual = [models::DEFAULT.to_string()];
@@ -215,7 +215,7 @@ impl ServedArgs {
         })
     }
 
-    /// A model that guesses for another one, on the same kind of device.
+    /// A draft model, on the same kind of device.
     fn draft(&self, model: &str) -> Result<OpenModel, Failure> {
         let path = models::resolve(model)?;
         check(&path)?;
@@ -244,7 +244,7 @@ fn check(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What clients call a model: a name of the catalogue, or that of its folder, or of its file without the extension.
+/// The name of a model for clients: that of the catalogue, of its folder, or of its file without the extension.
 fn name_of(model: &str, path: &Path) -> String {
     let is_path = Path::new(model) == path || model.starts_with("hf:");
     let name = if path.is_dir() {

@@ -1,4 +1,4 @@
-//! AWQ: `scale * (code - zero)`, eight codes of 4 bits in a word, those of eight rows in an order of their own.
+//! AWQ: `scale * (code - zero)`, eight codes of 4 bits in a word, those of eight rows in AWQ's order.
 //!
 //! | tensor | shape | |
 //! |---|---|---|
@@ -17,7 +17,7 @@ use std::sync::Arc;
 const BITS: u32 = 4;
 /// Codes of a word.
 const IN_WORD: usize = 8;
-/// Where the code of each of eight rows lies in a word: from the lowest bits on they are those of rows 0 2 4 6 1 3 5 7.
+/// The place of each row's code in a word: from the lowest bits on they are those of rows 0 2 4 6 1 3 5 7.
 const PLACES: [u32; IN_WORD] = [0, 4, 1, 5, 2, 6, 3, 7];
 
 #[derive(Debug)]

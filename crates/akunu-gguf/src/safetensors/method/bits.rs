@@ -1,4 +1,4 @@
-//! Codes of some bits in words of 32.
+//! Codes of 2 to 8 bits, packed in words of 32 bits.
 
 /// Code `at` of a stream of `bits`-bit codes, lowest bits first, whose words `word` finds. A code of 3 bits may lie in two.
 pub(super) fn code(word: impl Fn(usize) -> u32, bits: u32, at: usize) -> u32 {

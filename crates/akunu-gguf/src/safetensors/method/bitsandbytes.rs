@@ -32,7 +32,7 @@ pub(super) fn methods(_: &Settings) -> Result<Methods, FolderProblem> {
     Ok(vec![Arc::new(Four), Arc::new(Eight)])
 }
 
-/// What a weight of 4 bits says of itself.
+/// The settings that the file has for a weight of 4 bits.
 #[derive(Deserialize)]
 struct State {
     shape: Vec<usize>,

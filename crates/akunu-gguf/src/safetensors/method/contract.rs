@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// How a program stores weights.
 pub(crate) trait Method: std::fmt::Debug + Send + Sync {
-    /// What the tensors of a weight are called, after the name of their layer and a dot. The first has the values.
+    /// The names of the tensors of a weight, behind the name of their layer and a dot. The first has the values.
     fn suffixes(&self) -> &'static [&'static str];
 
     /// Whether a tensor of this type, called so, has values of this method; others are plain weights.
@@ -18,5 +18,5 @@ pub(crate) trait Method: std::fmt::Debug + Send + Sync {
     fn rows<'a>(&self, parts: &Parts<'a>) -> Result<Rows<'a>, TripleFault>;
 }
 
-/// The methods of a model: several, where layers differ in what their tensors are called.
+/// The methods of a model: several, where layers differ in the names of their tensors.
 pub(crate) type Methods = Vec<Arc<dyn Method>>;

@@ -5,7 +5,7 @@
 //! | `qweight` | (columns * bits / 32, rows) | a stream of codes down each column of words |
 //! | `qzeros` | (groups, rows * bits / 32) | a stream of zeros, less 1 in files of the first version |
 //! | `scales` | (groups, rows) | |
-//! | `g_idx` | (columns) | the group of each column; other than in order where `desc_act` sorted them |
+//! | `g_idx` | (columns) | the group of each column; not in order where `desc_act` sorted the columns |
 
 use super::bits::{code, n_words};
 use super::contract::{Method, Methods};
