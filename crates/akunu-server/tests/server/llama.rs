@@ -85,5 +85,6 @@ fn a_server_says_what_it_is_and_does() {
     assert_eq!(busy(), 0);
     let mut answer = post(server.address, "/v1/chat/completions", &endless("Count."));
     answer.event().unwrap();
+    server.wait_for("akunu_requests_running", |n| n == 1.0);
     assert_eq!(busy(), 1);
 }
