@@ -1,7 +1,7 @@
 //! `decode_gemm_<format>`, `decode_gemm_double_<format>`: `y_i = factor * (x @ weight_iᵀ) + beta * y_i` of a few rows and up to three
 //! weights, on tensor cores.
 //!
-//! As [`tensor_gemm`], but weights go through threadgroup memory as they are stored, two steps ahead, and are decoded into the
+//! As [`tensor_gemm`](super::tensor_gemm), but weights go through threadgroup memory as they are stored, two steps ahead, and are decoded into the
 //! registers that tensor cores read; 16 outputs are a SIMD group's, times 16 or 32 rows, and SIMD groups wait for nobody. x is in
 //! tiles ([`Order::Spans`]); its rows hold zeros behind K, up to a multiple of [`QUAD`].
 
