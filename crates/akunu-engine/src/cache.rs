@@ -165,7 +165,7 @@ fn folder_of(identity: &Identity, shared: &Shared) -> PathBuf {
     folder
 }
 
-/// Makes a folder that only its owner may read: what is in it tells of conversations.
+/// Makes a folder that only its owner may read: its files hold conversations.
 fn create_private(folder: &Path) -> std::io::Result<()> {
     let mut builder = DirBuilder::new();
     #[cfg(unix)]

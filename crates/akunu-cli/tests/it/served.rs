@@ -12,7 +12,7 @@ fn written(folder: &tempfile::TempDir, text: &str) -> String {
     path.to_str().unwrap().to_string()
 }
 
-/// What a server with these arguments lists at `/v1/models`, and what it prints on stderr.
+/// The list at `/v1/models` of a server with these arguments, and its stderr.
 fn listed(args: &[&str]) -> (serde_json::Value, String) {
     let mut server = command([&["serve", "--port", "0"], args].concat())
         .stdout(Stdio::piped())
@@ -39,7 +39,7 @@ fn listed(args: &[&str]) -> (serde_json::Value, String) {
     (serde_json::from_str(&body).unwrap(), told)
 }
 
-/// Breaks when a file's models are not served as it says, or when nobody is told that a context is too long for a model.
+/// Breaks when a file's models are not served as it says, or when a context that is too long for a model gives no warning.
 #[test]
 fn a_file_names_the_models_and_their_settings() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! A device that is told to stop while it lays weights out.
+//! A device that is stopped while it lays weights out.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use akunu_types::DType;
 
 use crate::table::{bound, device};
 
-/// Breaks when the weights of a model, which take seconds the first time, are laid out to their end after somebody has cancelled the
+/// Breaks when the weights of a model, which take seconds the first time, are laid out to their end after a caller has cancelled the
 /// prompt that they are for; or when they cannot be laid out afterwards.
 #[test]
 fn weights_are_not_laid_out_any_more_after_a_stop() {

@@ -4,7 +4,7 @@
 //! ids, w = route(Wrouter x);   y += Σ w[i] * Wdown[i] (act(Wgate[i] x) * Wup[i] x);   y += shared expert of x
 //! ```
 //!
-//! With norms of their own, the router and the experts read norms of the residual stream instead of x, and both sums are normalised
+//! With separate norms, the router and the experts read norms of the residual stream instead of x, and both sums are normalised
 //! before they are added.
 
 use akunu_arch::{ExpertLinear, ExpertNorms, Experts, Gating, Router, SharedExpert, SharedWeight};

@@ -95,7 +95,7 @@ fn a_prompt_is_found_again_by_another_process() {
     }
 }
 
-/// What is in it tells of conversations.
+/// Its files hold conversations.
 #[cfg(unix)]
 #[test]
 fn only_its_owner_may_read_a_folder() {

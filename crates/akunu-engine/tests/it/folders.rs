@@ -109,7 +109,7 @@ fn gptq_whose_columns_were_sorted() {
     agrees("gptq-sorted", DType::Q8_0);
 }
 
-/// Eight rows in a word, in an order of their own.
+/// Eight rows in a word, in AWQ's order.
 #[test]
 fn awq() {
     agrees("awq", DType::MLX_Q4);
@@ -121,7 +121,7 @@ fn fp8_with_scales_of_blocks() {
     agrees("fp8", DType::Q8_0);
 }
 
-/// One scale, which is no array.
+/// One scale, which is not an array.
 #[test]
 fn fp8_with_one_scale() {
     agrees("fp8-tensor", DType::Q8_0);

@@ -86,7 +86,7 @@ fn check_tensors(name: &str) {
                 changed("I32", vec![bytes / 4, 1]),
             ]);
         }
-        // The tensor under a name that nobody knows.
+        // The tensor under an unknown name.
         let mut without = header.clone();
         let entry = without.remove(&tensor).expect("there");
         without.insert("left.over".to_string(), entry);
@@ -145,7 +145,7 @@ fn settings() {
     }
 }
 
-/// What the sentences say: the weight, its tensor, and what that should be.
+/// The sentences name the weight, its tensor, and what that should be.
 #[test]
 fn sentences() {
     let cases = [

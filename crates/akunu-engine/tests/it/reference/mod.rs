@@ -244,7 +244,7 @@ fn olmo3() {
     agrees("olmo3");
 }
 
-/// YaRN with a magnitude of its own, which replaces that of its factor in both containers.
+/// YaRN with its own magnitude, which replaces that of its factor in both containers.
 #[test]
 fn yarn_factor() {
     agrees("yarn-factor");
@@ -383,7 +383,7 @@ fn gemma4() {
     agrees("gemma4");
 }
 
-/// Experts beside a plain block, each with norms of its own, and a router that reads a different norm.
+/// Experts next to a plain block, each with its own norms, and a router that reads a different norm.
 #[test]
 fn gemma4_experts() {
     agrees("gemma4-experts");

@@ -36,14 +36,7 @@ mod cases {
     use crate::kernel::matmul::shapes::{self, Binding, Shape};
 
     pub fn all(dtype: Option<DType>) -> Vec<Case> {
-        shapes::cases(
-            dtype,
-            SHAPES,
-            Binding {
-                inputs: 1,
-                batch: false,
-            },
-        )
+        shapes::cases(dtype, SHAPES, Binding::SINGLE)
     }
 
     /// One output; one more and one less than a SIMD group's and a threadgroup's; K below, at and beyond

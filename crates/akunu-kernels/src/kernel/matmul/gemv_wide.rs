@@ -37,14 +37,7 @@ mod cases {
     use crate::kernel::matmul::shapes::{self, Binding, Shape};
 
     pub fn all(dtype: Option<DType>) -> Vec<Case> {
-        shapes::cases(
-            dtype,
-            SHAPES,
-            Binding {
-                inputs: 1,
-                batch: false,
-            },
-        )
+        shapes::cases(dtype, SHAPES, Binding::SINGLE)
     }
 
     /// One output, one less and one more than a threadgroup's, tails of K.

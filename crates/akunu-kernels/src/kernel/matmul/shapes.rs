@@ -80,6 +80,14 @@ pub struct Binding {
     pub batch: bool,
 }
 
+impl Binding {
+    /// One input, and no constant for the number of rows.
+    pub const SINGLE: Binding = Binding {
+        inputs: 1,
+        batch: false,
+    };
+}
+
 /// The cases of a kernel.
 pub fn cases(dtype: Option<DType>, shapes: &[Shape], binding: Binding) -> Vec<Case> {
     let Some(dtype) = dtype else {

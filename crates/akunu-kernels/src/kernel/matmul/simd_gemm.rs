@@ -47,14 +47,7 @@ mod cases {
     use crate::kernel::matmul::shapes::{self, Binding, Shape};
 
     pub fn all(dtype: Option<DType>) -> Vec<Case> {
-        shapes::cases(
-            dtype,
-            SHAPES,
-            Binding {
-                inputs: 1,
-                batch: false,
-            },
-        )
+        shapes::cases(dtype, SHAPES, Binding::SINGLE)
     }
 
     /// A corner of one tile, whole tiles, one row and column more; K below, at and beyond a step of 32.

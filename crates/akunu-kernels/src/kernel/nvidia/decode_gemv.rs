@@ -171,10 +171,7 @@ mod cases {
     ];
 
     pub fn all(dtype: Option<DType>) -> Vec<Case> {
-        let binding = Binding {
-            inputs: 1,
-            batch: false,
-        };
+        let binding = Binding::SINGLE;
         let mut cases = shapes::cases(dtype, SHAPES, binding);
         if dtype == Some(DType::Q4_0) {
             cases.extend(shapes::cases(dtype, &[TURNS_OF_TWO_CHUNKS], binding));

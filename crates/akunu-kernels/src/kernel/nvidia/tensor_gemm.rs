@@ -221,10 +221,7 @@ pub(crate) mod cases {
         };
         let lda = shape.k.next_multiple_of(STEP) + if shape.gaps { 8 } else { 0 };
         let constants = if shape.special {
-            let binding = shapes::Binding {
-                inputs: 1,
-                batch: false,
-            };
+            let binding = shapes::Binding::SINGLE;
             shapes::special(dtype, shape, group, binding)
         } else {
             Constants::none()
