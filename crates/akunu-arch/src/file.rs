@@ -143,6 +143,19 @@ impl<'a> ModelFile<'a> {
         u32::try_from(rows).unwrap_or(u32::MAX)
     }
 
+    /// Rows of the token embedding, which every model has.
+    pub fn vocab_size(&self, name: &str) -> Result<u32, ArchError> {
+        if self.store.tensor(name).is_none() {
+            return Err(ArchError::Missing {
+                path: self.path().to_path_buf(),
+                key: self.store.tensor_names(name).join("` or `"),
+            });
+        }
+        let rows = self.rows(name);
+        self.check_size("vocabulary", rows, 1 << 24)?;
+        Ok(rows)
+    }
+
     /// The error of a key that the file must have.
     pub fn missing(&self, key: Key) -> ArchError {
         match self.said {

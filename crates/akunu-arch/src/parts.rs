@@ -111,8 +111,7 @@ impl<'a> Parts<'a> {
         let n_layers = file.n_layers()?;
         let dim = file.required(keys::DIM)?;
         file.check_size("embedding length", dim, 1 << 20)?;
-        let vocab_size = file.rows(TOKEN_EMBEDDING);
-        file.check_size("vocabulary", vocab_size, 1 << 24)?;
+        let vocab_size = file.vocab_size(TOKEN_EMBEDDING)?;
         let context_length = file.u32(keys::CONTEXT)?.unwrap_or(ANY_CONTEXT);
         file.check_size("context length", context_length, 1 << 30)?;
         let default_eps = if file.config().is_some() { 1e-6 } else { 1e-5 };

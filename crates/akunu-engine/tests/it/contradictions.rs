@@ -112,3 +112,21 @@ fn fields_of_configs() {
         }
     }
 }
+
+/// Fails if the sentence speaks of the size of the vocabulary, which is what the missing tensor would have said.
+#[test]
+fn a_missing_token_embedding_is_named() {
+    let mut fixture = Fixture::read("transformers", "qwen3");
+    fixture
+        .weights
+        .retain(|weight| weight.gguf != "token_embd.weight");
+    fixture.weights.truncate(1);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = write_gguf(&fixture, folder.path());
+    let store = WeightStore::open(&path).expect("the container is whole");
+    let error = Model::from_store(&store)
+        .expect_err("no embedding")
+        .to_string();
+    let wanted = format!("{}: `token_embd.weight` is missing", path.display());
+    assert_eq!(error, wanted);
+}
