@@ -29,7 +29,7 @@ mod state;
 use akunu_program::{Buffer, Program};
 
 pub use self::gpu::GpuRules;
-pub use self::lowering::{Lowering, ProductShape, Rules};
+pub use self::lowering::{ExpertKernels, Lowering, ProductShape, Rules};
 pub use self::nvidia::NvidiaRules;
 pub use self::plain::PlainRules;
 use crate::plan::KernelCall;

@@ -5,6 +5,7 @@
 
 pub mod async_gemm;
 pub mod decode_attention;
+pub mod decode_experts;
 pub mod decode_gemm;
 pub mod decode_gemv;
 pub mod shared_gemm;
@@ -46,7 +47,9 @@ pub fn runs_on(row: &KernelRow, chip: &ChipConfig) -> bool {
     match row.source {
         _ if row.family != Family::Nvidia => true,
         "async_gemm_32" | "async_gemm_64" | "async_gemm_128" => generation.has_async_products(),
-        "decode_gemv" | "decode_norm_gemv" => generation > Generation(0),
+        "decode_gemv" | "decode_norm_gemv" | "decode_expert_gate" | "decode_expert_down" => {
+            generation > Generation(0)
+        }
         _ => generation.has_tensor_cores(),
     }
 }

@@ -67,7 +67,7 @@ impl Lowering<'_> {
             up_scale,
             y: gated.to,
         };
-        let kernel = KernelId::ExpertGate(gate.matrix.dtype);
+        let kernel = self.rules.expert_kernels(gate.matrix.dtype).gate;
         self.push_experts(kernel, gate, &params, buffers, "gate and up of experts");
     }
 
@@ -82,7 +82,7 @@ impl Lowering<'_> {
             scale: weight.scale.unwrap_or(*x),
             y: down.to,
         };
-        let kernel = KernelId::ExpertDown(weight.matrix.dtype);
+        let kernel = self.rules.expert_kernels(weight.matrix.dtype).down;
         self.push_experts(kernel, weight, &params, buffers, "down of experts");
     }
 

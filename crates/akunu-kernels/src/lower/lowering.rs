@@ -23,8 +23,25 @@ pub trait Rules: Send + Sync {
     /// The kernel of a product of floats.
     fn product_kernel(&self, shape: &ProductShape) -> KernelId;
 
+    /// The kernels of gate and up and of the last product of experts, where each result reads the weights itself.
+    fn expert_kernels(&self, dtype: DType) -> ExpertKernels {
+        ExpertKernels {
+            gate: KernelId::ExpertGate(dtype),
+            down: KernelId::ExpertDown(dtype),
+        }
+    }
+
     /// Lowers attention over pages.
     fn attend(&self, lowering: &mut Lowering, attend: &op::Attend);
+}
+
+/// The kernels of the products of experts with weights of one format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExpertKernels {
+    /// Gate and up.
+    pub gate: KernelId,
+    /// The last product.
+    pub down: KernelId,
 }
 
 /// What the kernel of a product depends on.

@@ -7,8 +7,9 @@ pub mod select;
 pub(super) use halves::{half_stride, halved_bytes};
 
 use akunu_program::{Op, op};
+use akunu_types::DType;
 
-use super::lowering::{Lowering, ProductShape, Rules};
+use super::lowering::{ExpertKernels, Lowering, ProductShape, Rules};
 use crate::chip::ChipConfig;
 use crate::kernel::attention::selection;
 use crate::table::KernelId;
@@ -47,6 +48,13 @@ impl Rules for NvidiaRules {
 
     fn product_kernel(&self, shape: &ProductShape) -> KernelId {
         select::product_kernel(shape)
+    }
+
+    fn expert_kernels(&self, dtype: DType) -> ExpertKernels {
+        ExpertKernels {
+            gate: KernelId::DecodeExpertGate(dtype),
+            down: KernelId::DecodeExpertDown(dtype),
+        }
     }
 
     fn attend(&self, lowering: &mut Lowering, attend: &op::Attend) {

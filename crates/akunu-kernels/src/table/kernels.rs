@@ -113,6 +113,8 @@ kernel_table! {
         ExpertGemm => experts::expert_gemm::row, for weight_formats;
         ExpertGemmSmall => experts::expert_gemm::small_row, for weight_formats;
         NormGemv => fused::norm_gemv::row, for weight_formats;
+        DecodeExpertGate => nvidia::decode_experts::gate_row, for weight_formats;
+        DecodeExpertDown => nvidia::decode_experts::down_row, for weight_formats;
         DecodeGemv => nvidia::decode_gemv::row, for weight_formats;
         DecodeGemm => nvidia::decode_gemm::row, for nvidia::decode_gemm::formats;
         DecodeGemmDouble => nvidia::decode_gemm::double_row, for nvidia::decode_gemm::formats;

@@ -13,7 +13,7 @@ use crate::kernel::matmul::product::{self, Product};
 use crate::table::{Args, Family, KernelRow, Launch};
 
 /// Outputs of a SIMD group.
-const ROWS: u32 = 4;
+pub(super) const ROWS: u32 = 4;
 /// SIMD groups that keep a core busy while others wait for memory.
 const SIMD_GROUPS_A_CORE: u32 = 16;
 /// Most SIMD groups of a threadgroup.
@@ -62,7 +62,7 @@ pub fn norm_row(dtype: DType) -> KernelRow {
 
 fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p = Product::of(args);
-    let (columns, splits) = team(&[p.n], p.k, chip);
+    let (columns, splits) = team(|columns| n_threadgroups(&[p.n], columns), p.k, chip);
     let n_turns = n_threadgroups(&[p.n], columns);
     Launch::new(
         [
@@ -77,7 +77,7 @@ fn launch(args: &Args, chip: &ChipConfig) -> Launch {
 fn norm_launch(args: &Args, chip: &ChipConfig) -> Launch {
     let rows = norm_gemv::shared_rows(args);
     let params: NormGemvParams = args.params();
-    let (columns, splits) = team(&rows, params.K, chip);
+    let (columns, splits) = team(|columns| n_threadgroups(&rows, columns), params.K, chip);
     let n_turns = n_threadgroups(&rows, columns);
     Launch::new(
         [
@@ -91,7 +91,7 @@ fn norm_launch(args: &Args, chip: &ChipConfig) -> Launch {
 
 /// Threadgroups of a launch with `n` turns. Where rounding x is much of the work, as many as run at once, which take turns and
 /// stage x once for all of theirs; else one for each turn, which the GPU hands out as others end.
-fn n_launched(
+pub(super) fn n_launched(
     n: u32,
     dtype: Option<DType>,
     (columns, splits): (u32, u32),
@@ -109,18 +109,20 @@ fn n_threadgroups(outputs: &[u32], columns: u32) -> u32 {
     outputs.iter().map(|n| n.div_ceil(ROWS * columns)).sum()
 }
 
-/// Columns and splits of a threadgroup's SIMD groups. All of them stage x. Of the shapes that fill the GPU, the one with the most
+/// Columns and splits of a threadgroup's SIMD groups, of which so many columns have `n_threadgroups` turns in all. All of them
+/// stage x. Of the shapes that fill the GPU, the one with the most
 /// columns, whose SIMD groups need not meet, unless others have much less to do one after another: a round is a turn of all
 /// threadgroups that run at once, and a turn has as many steps as the splits leave to each.
-fn team(outputs: &[u32], k: u32, chip: &ChipConfig) -> (u32, u32) {
+pub(super) fn team(n_threadgroups: impl Fn(u32) -> u32, k: u32, chip: &ChipConfig) -> (u32, u32) {
     let n_steps = k.div_ceil(STEP);
     let at_once = SIMD_GROUPS_A_CORE / MAX_SIMD_GROUPS * chip.gpu_cores;
     let splits = |columns: u32| MAX_SPLITS.min(MAX_SIMD_GROUPS / columns);
     let steps_in_turn = |columns: u32| {
-        let rounds = n_threadgroups(outputs, columns).div_ceil(at_once);
+        let rounds = n_threadgroups(columns).div_ceil(at_once);
         rounds * n_steps.div_ceil(splits(columns))
     };
-    let fills = |columns: u32| 20 * n_threadgroups(outputs, columns) >= 19 * chip.gpu_cores;
+    let fills =
+        |columns: u32| 20 * u64::from(n_threadgroups(columns)) >= 19 * u64::from(chip.gpu_cores);
     let filling = COLUMNS.into_iter().filter(|&columns| fills(columns));
     let best = filling.reduce(|best, columns| {
         if 10 * steps_in_turn(columns) <= 7 * steps_in_turn(best) {
@@ -191,6 +193,10 @@ mod cases {
 mod tests {
     use super::*;
 
+    fn of_outputs(outputs: &[u32], k: u32, chip: &ChipConfig) -> (u32, u32) {
+        team(|columns| n_threadgroups(outputs, columns), k, chip)
+    }
+
     /// Breaks when a small product leaves most of a large GPU idle, or a large one stages x more often than it has to.
     #[test]
     fn threadgroups_are_large_where_the_gpu_is_full_all_the_same() {
@@ -209,7 +215,7 @@ mod tests {
             ([14_336, 14_336, 0], 4096, (8, 1)),
             ([128_256, 0, 0], 4096, (8, 1)),
         ] {
-            assert_eq!(team(&outputs, k, &chip), expected, "{outputs:?}, {k}");
+            assert_eq!(of_outputs(&outputs, k, &chip), expected, "{outputs:?}, {k}");
         }
     }
 
@@ -232,7 +238,7 @@ mod tests {
     fn some_cases_have_turns() {
         let chip = ChipConfig::m1();
         let turns = |outputs: &[u32], k| {
-            let team = team(outputs, k, &chip);
+            let team = of_outputs(outputs, k, &chip);
             let n = n_threadgroups(outputs, team.0);
             n.div_ceil(n_launched(n, Some(DType::Q4_0), team, &chip))
         };
@@ -243,7 +249,7 @@ mod tests {
     /// Breaks when no case has columns that are split.
     #[test]
     fn some_cases_have_columns_that_are_split() {
-        let (columns, splits) = team(&[130], 2304, &ChipConfig::m1());
+        let (columns, splits) = of_outputs(&[130], 2304, &ChipConfig::m1());
         assert!(columns > 1 && splits > 1);
     }
 }
