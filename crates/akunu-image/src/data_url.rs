@@ -4,7 +4,7 @@
 //! data:[image/png][;name=value]*;base64,<base64, of which spaces and line breaks are left out>
 //! ```
 
-use crate::error::ImageProblem;
+use crate::error::PictureProblem;
 use crate::limits::Limits;
 
 /// The bytes of a `data:` URL. `None` if the text is another kind of URL.
@@ -20,7 +20,7 @@ use crate::limits::Limits;
 /// assert!(decode_data_url("https://example.com/cat.png", &limits).is_none());
 /// ```
 #[must_use]
-pub fn decode_data_url(url: &str, limits: &Limits) -> Option<Result<Vec<u8>, ImageProblem>> {
+pub fn decode_data_url(url: &str, limits: &Limits) -> Option<Result<Vec<u8>, PictureProblem>> {
     let (scheme, rest) = url.split_at_checked(5)?;
     if !scheme.eq_ignore_ascii_case("data:") {
         return None;
@@ -35,29 +35,29 @@ pub fn decode_data_url(url: &str, limits: &Limits) -> Option<Result<Vec<u8>, Ima
 ///
 /// assert_eq!(decode_base64("R0lG", &Limits::default()).unwrap(), b"GIF");
 /// ```
-pub fn decode_base64(text: &str, limits: &Limits) -> Result<Vec<u8>, ImageProblem> {
+pub fn decode_base64(text: &str, limits: &Limits) -> Result<Vec<u8>, PictureProblem> {
     let found = text.len() as u64 / 4 * 3;
     if found > limits.max_bytes.saturating_add(2) {
         let limit = limits.max_bytes;
-        return Err(ImageProblem::TooManyBytes { found, limit });
+        return Err(PictureProblem::TooManyBytes { found, limit });
     }
     let is_text = |byte: &u8| !byte.is_ascii_whitespace();
     let mut text: Vec<u8> = text.bytes().filter(is_text).collect();
     let padding = text.iter().rev().take_while(|&&byte| byte == b'=').count();
     text.truncate(text.len() - padding);
     base64::decode_config(text, base64::STANDARD_NO_PAD)
-        .map_err(|_| ImageProblem::DataUrl("the base64 is damaged"))
+        .map_err(|_| PictureProblem::DataUrl("the base64 is damaged"))
 }
 
-fn decode(rest: &str, limits: &Limits) -> Result<Vec<u8>, ImageProblem> {
+fn decode(rest: &str, limits: &Limits) -> Result<Vec<u8>, PictureProblem> {
     let (head, data) = rest
         .split_once(',')
-        .ok_or(ImageProblem::DataUrl("the comma is missing"))?;
+        .ok_or(PictureProblem::DataUrl("the comma is missing"))?;
     let is_base64 = head
         .rsplit_once(';')
         .is_some_and(|(_, last)| last.eq_ignore_ascii_case("base64"));
     if !is_base64 {
-        return Err(ImageProblem::DataUrl("only base64 is supported"));
+        return Err(PictureProblem::DataUrl("only base64 is supported"));
     }
     decode_base64(data, limits)
 }

@@ -8,7 +8,7 @@
 //! `transformers`' processors do the same with pictures of Pillow, but for grey pictures of 16 bits, which Pillow makes white
 //! wherever they are brighter than 255 of 65,535.
 
-use crate::error::{ImageError, ImageProblem};
+use crate::error::{PictureError, PictureProblem};
 use crate::jpeg_end;
 use crate::limits::Limits;
 use crate::picture::{Picture, Size};
@@ -20,7 +20,7 @@ use std::path::Path;
 
 impl Picture {
     /// Reads an image file: PNG, JPEG, WebP, or the first frame of a GIF.
-    pub fn open(path: impl AsRef<Path>, limits: &Limits) -> Result<Self, ImageError> {
+    pub fn open(path: impl AsRef<Path>, limits: &Limits) -> Result<Self, PictureError> {
         let path = path.as_ref();
         let read = || {
             let mut bytes = Vec::new();
@@ -29,7 +29,7 @@ impl Picture {
                 .read_to_end(&mut bytes)?;
             Self::decode(&bytes, limits)
         };
-        read().map_err(|problem| ImageError {
+        read().map_err(|problem| PictureError {
             path: path.into(),
             problem,
         })
@@ -38,22 +38,22 @@ impl Picture {
     /// Decodes the bytes of an image file: PNG, JPEG, WebP, or the first frame of a GIF.
     ///
     /// ```
-    /// use akunu_image::{ImageProblem, Limits, Picture};
+    /// use akunu_image::{PictureProblem, Limits, Picture};
     ///
     /// let error = Picture::decode(b"%PDF-1.7", &Limits::default()).unwrap_err();
-    /// assert!(matches!(error, ImageProblem::UnknownFormat));
+    /// assert!(matches!(error, PictureProblem::UnknownFormat));
     /// ```
-    pub fn decode(bytes: &[u8], limits: &Limits) -> Result<Self, ImageProblem> {
+    pub fn decode(bytes: &[u8], limits: &Limits) -> Result<Self, PictureProblem> {
         let found = bytes.len() as u64;
         if found > limits.max_bytes {
-            return Err(ImageProblem::TooManyBytes {
+            return Err(PictureProblem::TooManyBytes {
                 found,
                 limit: limits.max_bytes,
             });
         }
         let format = format_of(bytes)?;
         if format == ImageFormat::Jpeg && !jpeg_end::has_end(bytes) {
-            return Err(ImageProblem::Truncated);
+            return Err(PictureProblem::Truncated);
         }
         let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
         let mut allowed = image::Limits::default();
@@ -64,7 +64,7 @@ impl Picture {
         let (width, height) = decoder.dimensions();
         check_size(Size { width, height }, limits)?;
         if decoder.total_bytes() > limits.max_memory {
-            return Err(ImageProblem::TooMuchMemory(limits.max_memory));
+            return Err(PictureProblem::TooMuchMemory(limits.max_memory));
         }
         let orientation = decoder.orientation().map_err(explain)?;
         let mut decoded = DynamicImage::from_decoder(decoder).map_err(explain)?;
@@ -73,28 +73,28 @@ impl Picture {
     }
 }
 
-fn format_of(bytes: &[u8]) -> Result<ImageFormat, ImageProblem> {
+fn format_of(bytes: &[u8]) -> Result<ImageFormat, PictureProblem> {
     if bytes.is_empty() {
-        return Err(ImageProblem::Empty);
+        return Err(PictureProblem::Empty);
     }
-    let format = image::guess_format(bytes).map_err(|_| ImageProblem::UnknownFormat)?;
+    let format = image::guess_format(bytes).map_err(|_| PictureProblem::UnknownFormat)?;
     match format {
         ImageFormat::Png | ImageFormat::Jpeg | ImageFormat::WebP | ImageFormat::Gif => Ok(format),
-        other => Err(ImageProblem::Unsupported(
+        other => Err(PictureProblem::Unsupported(
             format!("{other:?}").to_uppercase(),
         )),
     }
 }
 
-fn check_size(size: Size, limits: &Limits) -> Result<(), ImageProblem> {
+fn check_size(size: Size, limits: &Limits) -> Result<(), PictureProblem> {
     let Size { width, height } = size;
     let found = size.n_pixels();
     if found == 0 {
-        return Err(ImageProblem::NoPixels { width, height });
+        return Err(PictureProblem::NoPixels { width, height });
     }
     if size.longest() > limits.max_side {
         let limit = limits.max_side;
-        return Err(ImageProblem::TooLong {
+        return Err(PictureProblem::TooLong {
             width,
             height,
             limit,
@@ -102,7 +102,7 @@ fn check_size(size: Size, limits: &Limits) -> Result<(), ImageProblem> {
     }
     if found > limits.max_pixels {
         let limit = limits.max_pixels;
-        return Err(ImageProblem::TooManyPixels {
+        return Err(PictureProblem::TooManyPixels {
             width,
             height,
             found,
@@ -112,20 +112,20 @@ fn check_size(size: Size, limits: &Limits) -> Result<(), ImageProblem> {
     Ok(())
 }
 
-fn explain(error: CrateError, limits: &Limits) -> ImageProblem {
+fn explain(error: CrateError, limits: &Limits) -> PictureProblem {
     match error {
         CrateError::Limits(error) if matches!(error.kind(), LimitErrorKind::InsufficientMemory) => {
-            ImageProblem::TooMuchMemory(limits.max_memory)
+            PictureProblem::TooMuchMemory(limits.max_memory)
         }
         CrateError::IoError(error) if error.kind() == ErrorKind::UnexpectedEof => {
-            ImageProblem::Truncated
+            PictureProblem::Truncated
         }
-        CrateError::Unsupported(error) => ImageProblem::Unsupported(error.to_string()),
-        other => ImageProblem::Damaged(other.to_string()),
+        CrateError::Unsupported(error) => PictureProblem::Unsupported(error.to_string()),
+        other => PictureProblem::Damaged(other.to_string()),
     }
 }
 
-fn opaque(decoded: DynamicImage) -> Result<Picture, ImageProblem> {
+fn opaque(decoded: DynamicImage) -> Result<Picture, PictureProblem> {
     let (width, height) = (decoded.width(), decoded.height());
     let size = Size { width, height };
     let rgb = match decoded {
@@ -139,10 +139,10 @@ fn opaque(decoded: DynamicImage) -> Result<Picture, ImageProblem> {
         DynamicImage::ImageLumaA16(it) => three_times(&over_white::<2>(&high_bytes(it.into_raw()))),
         other => {
             let kind = format!("{:?}", other.color());
-            return Err(ImageProblem::Unsupported(kind));
+            return Err(PictureProblem::Unsupported(kind));
         }
     };
-    Picture::from_rgb(size, rgb).ok_or(ImageProblem::NoPixels { width, height })
+    Picture::from_rgb(size, rgb).ok_or(PictureProblem::NoPixels { width, height })
 }
 
 fn high_bytes(values: Vec<u16>) -> Vec<u8> {

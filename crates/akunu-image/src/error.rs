@@ -14,25 +14,25 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", path.display())]
 #[non_exhaustive]
-pub struct ImageError {
+pub struct PictureError {
     /// The file.
     pub path: PathBuf,
     /// The reason.
     #[source]
-    pub problem: ImageProblem,
+    pub problem: PictureProblem,
 }
 
 /// Why an image cannot be used. Each message continues a sentence that starts with the name of the image.
 ///
 /// ```
-/// use akunu_image::{ImageProblem, Limits, Picture};
+/// use akunu_image::{PictureProblem, Limits, Picture};
 ///
 /// let problem = Picture::decode(b"not an image", &Limits::default()).unwrap_err();
-/// assert!(matches!(problem, ImageProblem::UnknownFormat));
+/// assert!(matches!(problem, PictureProblem::UnknownFormat));
 /// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ImageProblem {
+pub enum PictureProblem {
     /// The operating system refused to read it.
     #[error("cannot be read: {0}")]
     Io(#[from] std::io::Error),
@@ -127,6 +127,9 @@ pub enum ConfigError {
     /// A class that is not supported.
     #[error("image_processor_type {0} is not supported")]
     Class(String),
+    /// A family of towers that is not known.
+    #[error("clip.projector_type {0} is not supported")]
+    Family(String),
     /// A field with a value that cannot be used.
     #[error("{field} is {found}; {expected}")]
     Value {

@@ -9,6 +9,18 @@ pub struct Grid {
     pub width: u32,
 }
 
+impl Grid {
+    /// The rows that the tower makes of these patches, when squares of `merge` x `merge` patches become one row.
+    #[must_use]
+    pub fn merged(self, merge: u32) -> Self {
+        let merge = merge.max(1);
+        Self {
+            height: self.height.div_ceil(merge),
+            width: self.width.div_ceil(merge),
+        }
+    }
+}
+
 /// One image that the tower reads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tile {

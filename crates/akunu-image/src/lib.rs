@@ -5,6 +5,7 @@ mod config;
 mod data_url;
 mod decode;
 mod error;
+mod family;
 mod geometry;
 mod jpeg_end;
 mod layout;
@@ -12,9 +13,11 @@ mod limits;
 mod picture;
 mod processor;
 mod resize;
+mod wording;
 
 pub use data_url::{decode_base64, decode_data_url};
-pub use error::{ConfigError, ImageError, ImageProblem};
+pub use error::{ConfigError, PictureError, PictureProblem};
+pub use family::TowerNumbers;
 pub use geometry::{
     Aligned, Budget, Cropped, Geometry, NaFlex, SoftTokens, Split, Squares, Stretched,
 };
@@ -23,3 +26,4 @@ pub use limits::Limits;
 pub use picture::{Picture, Size};
 pub use processor::{Normalisation, Processor};
 pub use resize::Filter;
+pub use wording::{Piece, Wording};

@@ -4,7 +4,7 @@
 //! pixel = (byte - 255 * mean) / (255 * std), for each colour
 //! ```
 
-use crate::error::{ConfigError, ImageProblem};
+use crate::error::{ConfigError, PictureProblem};
 use crate::geometry::{Fit, Fitted, Geometry};
 use crate::layout::{Grid, Prepared, Tile};
 use crate::picture::{Picture, Size};
@@ -103,7 +103,7 @@ impl Processor {
     }
 
     /// Fits a picture to the tower's patches and normalises it.
-    pub fn prepare(&self, picture: &Picture) -> Result<Prepared, ImageProblem> {
+    pub fn prepare(&self, picture: &Picture) -> Result<Prepared, PictureProblem> {
         let fit = Fit {
             patch: self.patch,
             filter: self.filter,

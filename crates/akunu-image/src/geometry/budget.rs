@@ -7,7 +7,7 @@
 //! ```
 
 use super::{Fit, Fitted, round_to};
-use crate::error::ImageProblem;
+use crate::error::PictureProblem;
 use crate::picture::{Picture, Size};
 
 /// A number of pixels within bounds.
@@ -25,10 +25,10 @@ pub struct Budget {
 const MAX_RATIO: u32 = 200;
 
 impl Budget {
-    pub(crate) fn fit(&self, picture: &Picture, fit: Fit) -> Result<Fitted, ImageProblem> {
+    pub(crate) fn fit(&self, picture: &Picture, fit: Fit) -> Result<Fitted, PictureProblem> {
         let Size { width, height } = picture.size();
         if f64::from(width.max(height)) / f64::from(width.min(height)) > f64::from(MAX_RATIO) {
-            return Err(ImageProblem::TooNarrow {
+            return Err(PictureProblem::TooNarrow {
                 width,
                 height,
                 limit: MAX_RATIO,

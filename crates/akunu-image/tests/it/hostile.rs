@@ -1,7 +1,7 @@
 //! Damaged files, bombs and extreme shapes.
 
 use crate::files::path;
-use akunu_image::{ImageProblem, Limits, Picture};
+use akunu_image::{Limits, Picture, PictureProblem};
 
 fn bytes_of(name: &str) -> Vec<u8> {
     std::fs::read(path(name)).expect("a fixture")
@@ -56,7 +56,7 @@ fn memory_is_limited() {
         let answer = Picture::decode(&bytes_of(name), &limits);
         let problem = answer.expect_err(name);
         assert!(
-            matches!(problem, ImageProblem::TooMuchMemory(100)),
+            matches!(problem, PictureProblem::TooMuchMemory(100)),
             "{name}: {problem}"
         );
     }
@@ -83,7 +83,7 @@ fn other_files_are_refused_in_words() {
             .ends_with("rgb.png: has 11 bytes or more; the limit is 10")
     );
     let problem = Picture::open(path("missing.png"), &limits).expect_err("no such file");
-    assert!(matches!(problem.problem, ImageProblem::Io(_)));
+    assert!(matches!(problem.problem, PictureProblem::Io(_)));
 }
 
 /// A file that was cut anywhere before its last pixels is refused: a picture half of grey would be believed.
@@ -100,7 +100,10 @@ fn truncated_files_are_refused() {
         let bytes = bytes_of(name);
         for n in [bytes.len() / 2, bytes.len() * 3 / 4, bytes.len() - 20] {
             let problem = Picture::decode(&bytes[..n], &Limits::default()).expect_err(name);
-            let is_told = matches!(problem, ImageProblem::Truncated | ImageProblem::Damaged(_));
+            let is_told = matches!(
+                problem,
+                PictureProblem::Truncated | PictureProblem::Damaged(_)
+            );
             assert!(is_told, "{name} of {n} bytes: {problem}");
         }
         let whole = Picture::decode(&bytes, &Limits::default());

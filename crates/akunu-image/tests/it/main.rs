@@ -5,3 +5,4 @@ mod hostile;
 mod pictures;
 mod processors;
 mod urls;
+mod wordings;

@@ -1,7 +1,7 @@
 //! The processors against those of transformers (`fixtures/make_processors.py`).
 
 use crate::pictures::picture;
-use akunu_image::{ImageProblem, Layout, Prepared, Processor, Size};
+use akunu_image::{Layout, PictureProblem, Prepared, Processor, Size};
 use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
@@ -147,7 +147,7 @@ fn refused_pictures_are_too_narrow() {
             let answer = case.processor().prepare(&picture(Size { width, height }));
             match answer {
                 Ok(prepared) => assert!(!is_qwen && prepared.tiles[0].grid.height > 0),
-                Err(ImageProblem::TooNarrow { .. }) => n_refused += usize::from(is_qwen),
+                Err(PictureProblem::TooNarrow { .. }) => n_refused += usize::from(is_qwen),
                 Err(other) => panic!("{other}"),
             }
         }
@@ -173,7 +173,7 @@ proptest! {
                     prop_assert!(tile.pixels.iter().all(|pixel| pixel.abs() < 3.0));
                 }
             }
-            Err(ImageProblem::TooNarrow { .. }) => prop_assert!(width.max(height) > 200 * width.min(height)),
+            Err(PictureProblem::TooNarrow { .. }) => prop_assert!(width.max(height) > 200 * width.min(height)),
             Err(other) => prop_assert!(false, "{}", other),
         }
     }

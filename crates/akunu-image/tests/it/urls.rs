@@ -1,8 +1,8 @@
 //! `data:` URLs and base64.
 
-use akunu_image::{ImageProblem, Limits, decode_base64, decode_data_url};
+use akunu_image::{Limits, PictureProblem, decode_base64, decode_data_url};
 
-fn decode(url: &str) -> Option<Result<Vec<u8>, ImageProblem>> {
+fn decode(url: &str) -> Option<Result<Vec<u8>, PictureProblem>> {
     decode_data_url(url, &Limits::default())
 }
 
@@ -62,7 +62,7 @@ fn base64_is_lenient_and_limited() {
     let long = decode_base64(&"AAAA".repeat(4), &limits).unwrap_err();
     assert!(matches!(
         long,
-        ImageProblem::TooManyBytes {
+        PictureProblem::TooManyBytes {
             found: 12,
             limit: 6
         }
