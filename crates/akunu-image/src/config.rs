@@ -4,6 +4,7 @@ use crate::error::ConfigError;
 use crate::geometry::{
     Aligned, Budget, Cropped, Geometry, NaFlex, SoftTokens, Split, Squares, Stretched,
 };
+use crate::lengths::{Lengths, invalid};
 use crate::picture::Size;
 use crate::processor::{Normalisation, Processor};
 use crate::resize::Filter;
@@ -44,19 +45,6 @@ struct Config {
     max_pixels_tolerance: Option<f64>,
     max_soft_tokens: Option<u32>,
     pooling_kernel_size: Option<u32>,
-}
-
-/// A number, or numbers by name.
-#[derive(Clone, Copy, Deserialize)]
-#[serde(untagged)]
-enum Lengths {
-    One(u32),
-    Named {
-        height: Option<u32>,
-        width: Option<u32>,
-        shortest_edge: Option<u64>,
-        longest_edge: Option<u64>,
-    },
 }
 
 impl Processor {
@@ -291,63 +279,4 @@ impl Class {
             geometry: Config::soft_tokens,
         },
     ];
-}
-
-impl Lengths {
-    fn size(self) -> Result<Size, ConfigError> {
-        match self {
-            Self::One(side) => Ok(Size::square(side)),
-            Self::Named {
-                height: Some(height),
-                width: Some(width),
-                ..
-            } => Ok(Size { width, height }),
-            Self::Named { .. } => Err(ConfigError::Missing("height or width")),
-        }
-    }
-
-    /// The side of a square.
-    fn side(self) -> Result<u32, ConfigError> {
-        let Size { width, height } = self.size()?;
-        if width != height {
-            let found = format!("{height} x {width}");
-            return Err(invalid("patch_size", found, "only squares are supported"));
-        }
-        Ok(width)
-    }
-
-    fn edges(self) -> (Option<u64>, Option<u64>) {
-        match self {
-            Self::One(_) => (None, None),
-            Self::Named {
-                shortest_edge,
-                longest_edge,
-                ..
-            } => (shortest_edge, longest_edge),
-        }
-    }
-
-    fn shortest(self) -> Result<u32, ConfigError> {
-        self.edge("shortest_edge", self.edges().0)
-    }
-
-    fn longest(self) -> Result<u32, ConfigError> {
-        self.edge("longest_edge", self.edges().1)
-    }
-
-    fn edge(self, field: &'static str, named: Option<u64>) -> Result<u32, ConfigError> {
-        if let Self::One(edge) = self {
-            return Ok(edge);
-        }
-        let edge = named.ok_or(ConfigError::Missing(field))?;
-        u32::try_from(edge).map_err(|_| invalid(field, edge, "at most 8192 is supported"))
-    }
-}
-
-fn invalid(field: &'static str, found: impl ToString, expected: &str) -> ConfigError {
-    ConfigError::Value {
-        field,
-        found: found.to_string(),
-        expected: expected.into(),
-    }
 }

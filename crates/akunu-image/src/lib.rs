@@ -9,6 +9,7 @@ mod family;
 mod geometry;
 mod jpeg_end;
 mod layout;
+mod lengths;
 mod limits;
 mod picture;
 mod processor;
