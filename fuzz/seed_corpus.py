@@ -58,6 +58,10 @@ SEEDS = {
     "safetensors_header": safetensors(),
     "tokenizer_json": tokenizer_json(),
 }
+IMAGES = Path(__file__).resolve().parent.parent / "crates/akunu-image/tests/fixtures/files"
 for target, seed in SEEDS.items():
     (CORPUS / target).mkdir(parents=True, exist_ok=True)
     (CORPUS / target / "seed").write_bytes(seed)
+(CORPUS / "image").mkdir(parents=True, exist_ok=True)
+for file in IMAGES.iterdir():
+    (CORPUS / "image" / file.name).write_bytes(file.read_bytes())
