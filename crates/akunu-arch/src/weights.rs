@@ -25,6 +25,17 @@ pub struct NamedMatrix {
     /// Rows of the tensor that are put together in this order, each piece as its first row and their number; empty for those
     /// from `first` on.
     pub pieces: Vec<[u32; 2]>,
+    /// How the numbers of a row lie in the tensor, if it is the kernel of a convolution over patches.
+    pub kernel: Option<PatchKernel>,
+}
+
+/// The kernel of a convolution whose stride is its size: a product of patches, whose tensor is (rows, channels, side, side).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PatchKernel {
+    /// Numbers of a pixel.
+    pub channels: u32,
+    /// Pixels on a side.
+    pub side: u32,
 }
 
 impl NamedMatrix {
@@ -41,6 +52,7 @@ impl NamedMatrix {
             step: 1,
             is_transposed: false,
             pieces: Vec::new(),
+            kernel: None,
         }
     }
 
@@ -84,7 +96,7 @@ impl NamedMatrix {
 
     /// Whether its rows lie one behind the other in the tensor.
     pub fn is_contiguous(&self) -> bool {
-        self.step == 1 && !self.is_transposed && self.pieces.is_empty()
+        self.step == 1 && !self.is_transposed && self.pieces.is_empty() && self.kernel.is_none()
     }
 
     /// These rows of it, each piece as its first row and their number.
@@ -96,8 +108,11 @@ impl NamedMatrix {
         }
     }
 
-    /// Rows and columns of the tensor.
+    /// Rows and columns of the tensor. Rows are all dimensions but the innermost.
     pub fn tensor_shape(&self) -> [u32; 2] {
+        if let Some(PatchKernel { side, .. }) = self.kernel {
+            return [self.tensor_rows * (self.cols / side), side];
+        }
         match self.is_transposed {
             true => [self.stack * self.cols, self.tensor_rows / self.stack],
             false => [self.tensor_rows, self.cols],

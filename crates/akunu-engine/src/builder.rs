@@ -18,6 +18,7 @@ mod shift;
 mod speech;
 mod states;
 mod texts;
+mod vision;
 
 use std::collections::HashMap;
 
@@ -36,6 +37,7 @@ pub(crate) use shift::{Keys, shift};
 pub(crate) use speech::{Signal, Spoken};
 pub(crate) use states::LayerStates;
 pub(crate) use texts::TextPlaces;
+pub(crate) use vision::Sight;
 
 use crate::weights::{Bound, Weight};
 
@@ -276,6 +278,7 @@ impl<'a> Builder<'a> {
     /// The residual stream times a number becomes the residual stream.
     fn scale_stream(&mut self, scale: f32) {
         self.ops.push(Op::Weigh(op::Weigh {
+            rows: Rows::All,
             x: self.stream.slice(),
             weights: Weights::One(scale),
             n_used: 1,

@@ -34,6 +34,11 @@ pub fn write_gguf(model: &Fixture, folder: &Path) -> PathBuf {
                 let flags: Vec<bool> = list.iter().filter_map(Value::as_bool).collect();
                 header.set(key, &flags[..]);
             }
+            Value::Array(list) if list.iter().all(Value::is_f64) => {
+                let numbers = list.iter().filter_map(Value::as_f64);
+                let numbers: Vec<f32> = numbers.map(|number| number as f32).collect();
+                header.set(key, &numbers[..]);
+            }
             Value::Array(list) => {
                 let numbers = list.iter().filter_map(Value::as_u64);
                 let numbers: Vec<u32> = numbers.map(|number| number as u32).collect();

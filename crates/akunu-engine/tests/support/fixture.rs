@@ -29,6 +29,23 @@ pub struct Fixture {
     /// What an encoder makes of some texts.
     #[serde(default)]
     pub texts: Vec<Text>,
+    /// What a vision tower makes of some images.
+    #[serde(default)]
+    pub images: Vec<Image>,
+}
+
+/// An image, and the rows that a vision tower makes of it.
+#[derive(Deserialize)]
+pub struct Image {
+    /// Lines of patches.
+    pub height: u32,
+    /// Patches of a line.
+    pub width: u32,
+    /// (squares of patches, width of the language model).
+    pub rows: Vec<f32>,
+    /// What is added to the language model's first layers, likewise.
+    #[allow(dead_code, reason = "only towers with more than one result have it")]
+    pub deep: Vec<Vec<f32>>,
 }
 
 /// A text, and what an encoder makes of it.

@@ -371,6 +371,7 @@ fn of_experts() -> Vec<Op> {
             fault: at(23),
         }),
         Op::Weigh(op::Weigh {
+            rows: Rows::All,
             x: at(20),
             weights: Weights::Numbers(at(22)),
             n_used: 2,
