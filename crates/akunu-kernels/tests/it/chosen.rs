@@ -339,6 +339,12 @@ fn of_encoders() -> Vec<Op> {
             width: DIM,
             factors: at(12),
         }),
+        Op::TurnHeads(op::TurnHeads {
+            x,
+            n_heads: 2,
+            head_dim: 64,
+            turns: at(12),
+        }),
         Op::ScaleQueries(op::ScaleQueries {
             q: x,
             n_heads: 2,
