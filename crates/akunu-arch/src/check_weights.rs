@@ -106,7 +106,8 @@ impl Bind for Check<'_> {
     fn matrix(&mut self, weight: &NamedMatrix) -> Result<(), ArchError> {
         let shape = weight.tensor_shape();
         if weight.stack == 1 {
-            return self.weight(&weight.name, shape);
+            let mut tensors = weight.tensors().into_iter();
+            return tensors.try_for_each(|name| self.weight(&name, shape));
         }
         let first = weight.name_of_expert(0);
         let Some(tensor) = self.store.tensor(&weight.name) else {
@@ -131,7 +132,6 @@ impl Bind for Check<'_> {
 
     fn vector(&mut self, weight: &NamedVector) -> Result<(), ArchError> {
         let mut names = iter::once(&weight.name).chain(&weight.times);
-        let [_, step] = weight.every;
-        names.try_for_each(|name| self.weight(name, [weight.rows, step * weight.cols]))
+        names.try_for_each(|name| self.weight(name, weight.tensor_shape()))
     }
 }

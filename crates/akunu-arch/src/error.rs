@@ -21,7 +21,7 @@ pub enum ArchError {
     UnknownProjector {
         /// The file.
         path: PathBuf,
-        /// What the file says.
+        /// Name of the projector, or `model_type` of the folder.
         name: String,
         /// The supported kinds.
         known: String,
@@ -31,7 +31,7 @@ pub enum ArchError {
     NoTower {
         /// The file.
         path: PathBuf,
-        /// What is missing.
+        /// The missing field, or the value that rules a tower out.
         why: String,
     },
     /// A vision tower where a language model or an encoder is wanted.

@@ -54,4 +54,4 @@ pub use rope::{Pairing, Rope, RopeFactors};
 pub use speech::{Convolution, SoundEncoder, Speech};
 pub use state::{DeltaNet, HeadOrder, ShortConv, Ssd, StateSize, Taps};
 pub use vision::Vision;
-pub use weights::{Bind, Change, NamedMatrix, NamedVector, PatchKernel};
+pub use weights::{Bind, Change, Frames, NamedMatrix, NamedVector, PatchKernel};

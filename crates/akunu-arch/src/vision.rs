@@ -6,6 +6,8 @@ mod family;
 mod file;
 mod gemma3;
 mod idefics3;
+mod lfm2;
+mod qwen3vl;
 mod read;
 mod siglip;
 mod tower;
@@ -14,4 +16,6 @@ pub use check::MAX_PATCHES;
 pub use families::FAMILIES;
 pub use family::Family;
 pub(crate) use read::CLIP;
-pub use tower::{Grids, ImageInput, Join, PatchPositions, Projector, Vision};
+pub use tower::{
+    DeepProjector, Grids, ImageInput, Join, PatchPositions, PatchTurn, Projector, Resize, Vision,
+};

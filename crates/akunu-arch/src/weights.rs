@@ -36,6 +36,21 @@ pub struct PatchKernel {
     pub channels: u32,
     /// Pixels on a side.
     pub side: u32,
+    /// The images that the convolution reads together.
+    pub frames: Frames,
+    /// Whether the tensor is (rows, side * side * channels) instead: the numbers of a pixel lie together.
+    pub by_pixels: bool,
+}
+
+/// The images of a film that a convolution reads together. A still image is all of them, so that their kernels are added up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Frames {
+    /// A single image.
+    One,
+    /// So many, whose kernels lie within the tensor: (rows, channels, frames, side, side).
+    Within(u32),
+    /// So many, whose kernels are a tensor each: `name`, `name.1` and so on.
+    Apart(u32),
 }
 
 impl NamedMatrix {
@@ -108,10 +123,30 @@ impl NamedMatrix {
         }
     }
 
+    /// The names of all tensors that it is made of, if it is no stack.
+    pub fn tensors(&self) -> Vec<String> {
+        let apart = match self.kernel.map(|kernel| kernel.frames) {
+            Some(Frames::Apart(n)) => n,
+            Some(Frames::One | Frames::Within(_)) | None => 1,
+        };
+        let others = (1..apart).map(|frame| format!("{}.{frame}", self.name));
+        [self.name.clone()].into_iter().chain(others).collect()
+    }
+
     /// Rows and columns of the tensor. Rows are all dimensions but the innermost.
     pub fn tensor_shape(&self) -> [u32; 2] {
-        if let Some(PatchKernel { side, .. }) = self.kernel {
-            return [self.tensor_rows * (self.cols / side), side];
+        if let Some(PatchKernel {
+            side,
+            frames,
+            by_pixels: false,
+            ..
+        }) = self.kernel
+        {
+            let within = match frames {
+                Frames::One | Frames::Apart(_) => 1,
+                Frames::Within(n) => n,
+            };
+            return [within * self.tensor_rows * (self.cols / side), side];
         }
         match self.is_transposed {
             true => [self.stack * self.cols, self.tensor_rows / self.stack],
@@ -144,6 +179,8 @@ pub struct NamedVector {
     pub times: Option<String>,
     /// The first number of the tensor that counts, and how far it is to the next: 2 where those of two vectors lie in turn.
     pub every: [u32; 2],
+    /// Numbers of an entry in the tensor, where some behind those that count belong to another vector.
+    pub tensor_cols: Option<u32>,
 }
 
 impl NamedVector {
@@ -156,7 +193,29 @@ impl NamedVector {
             change: Change::None,
             times: None,
             every: [0, 1],
+            tensor_cols: None,
         }
+    }
+
+    /// `len` numbers of it, from `first` on.
+    pub fn part(&self, first: u32, len: u32) -> NamedVector {
+        NamedVector {
+            cols: len,
+            every: [first, 1],
+            tensor_cols: Some(self.cols),
+            ..self.clone()
+        }
+    }
+
+    /// Whether it is a whole tensor.
+    pub fn is_whole(&self) -> bool {
+        self.every == [0, 1] && self.tensor_cols.is_none()
+    }
+
+    /// Rows and columns of the tensor.
+    pub fn tensor_shape(&self) -> [u32; 2] {
+        let [_, step] = self.every;
+        [self.rows, self.tensor_cols.unwrap_or(step * self.cols)]
     }
 }
 

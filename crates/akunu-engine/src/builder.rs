@@ -108,7 +108,11 @@ pub(crate) enum SeenKeys {
         centre: Option<Slice>,
     },
     /// Those of their text.
-    Text { distances: Option<DistanceBias> },
+    Text {
+        distances: Option<DistanceBias>,
+        /// Cosines and sines for queries and keys, (rows, 2, head_dim / 2), where RoPE does not follow from the row's position.
+        turns: Option<Slice>,
+    },
 }
 
 /// The memory of attention across.
@@ -353,7 +357,7 @@ impl<'a> Builder<'a> {
                     sinks: attention.sinks,
                 }));
             }
-            SeenKeys::Text { distances } => {
+            SeenKeys::Text { distances, turns } => {
                 let turned = [(q, attention.heads), (k, attention.kv_heads)];
                 for (x, n_heads) in turned.into_iter().filter(|_| attention.rope.is_some()) {
                     self.ops.push(Op::Rope(op::Rope {
@@ -361,6 +365,16 @@ impl<'a> Builder<'a> {
                         n_heads,
                         head_dim: attention.head_dim,
                         rope: rope(attention, memory.divisors),
+                    }));
+                }
+                if let Some(turns) = turns {
+                    self.ops.extend(turned.map(|(x, n_heads)| {
+                        Op::TurnHeads(op::TurnHeads {
+                            x,
+                            n_heads,
+                            head_dim: attention.head_dim,
+                            turns,
+                        })
                     }));
                 }
                 self.ops.push(Op::AttendRows(op::AttendRows {

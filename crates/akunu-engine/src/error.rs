@@ -129,7 +129,7 @@ pub enum EngineError {
     Image {
         /// The tower's file or folder.
         path: PathBuf,
-        /// What does not fit, and what would.
+        /// The size that was found, and the size that the tower reads.
         why: String,
     },
     /// A model whose heads do not fit the format of keys and values.

@@ -21,6 +21,7 @@ mod memory;
 mod patches;
 mod positions;
 mod runtime;
+mod turns;
 
 use std::path::{Path, PathBuf};
 
@@ -53,8 +54,11 @@ pub struct Features {
     pub n_rows: usize,
     /// Width of a row: that of the language model's residual stream.
     pub dim: usize,
-    /// How the rows stand in the image.
+    /// Lines and columns of these rows in the image.
     pub grid: Grid,
+    /// Rows that the language model adds to its residual stream at the image's positions, the first after its first layer and so
+    /// on (Qwen3-VL's deepstack); empty for other models. Each is as large as `rows`.
+    pub deep: Vec<Vec<f32>>,
 }
 
 impl VisionModel {
@@ -109,8 +113,9 @@ impl VisionModel {
                 path: self.path.clone(),
                 why,
             })?;
-        let rows = self.runtime.see(pixels, grid)?;
-        if rows.iter().any(|number| !number.is_finite()) {
+        let (rows, deep) = self.runtime.see(pixels, grid)?;
+        let mut all = rows.iter().chain(deep.iter().flatten());
+        if all.any(|number| !number.is_finite()) {
             let path = self.path.clone();
             return Err(EngineError::NotNumbers { path });
         }
@@ -120,6 +125,7 @@ impl VisionModel {
             n_rows: merged.len(),
             dim: self.config.out_dim as usize,
             grid: merged,
+            deep,
         })
     }
 

@@ -172,8 +172,8 @@ impl Bind for Binder<'_> {
 
     fn matrix(&mut self, weight: &NamedMatrix) -> Result<Weight, EngineError> {
         let name = weight.name.clone();
-        if weight.kernel.is_some() {
-            let matrix = kernel::matrix(self.store, weight, self.path, self.device)?;
+        if let Some(patch) = weight.kernel {
+            let matrix = kernel::matrix(self.store, weight, patch, self.path, self.device)?;
             return Ok(Weight { name, matrix });
         }
         if !weight.is_contiguous() {
@@ -195,7 +195,7 @@ impl Bind for Binder<'_> {
 
     fn vector(&mut self, weight: &NamedVector) -> Result<Slice, EngineError> {
         let view = view(self.store, &weight.name);
-        if weight.times.is_some() || weight.every != [0, 1] {
+        if weight.times.is_some() || !weight.is_whole() {
             return gathered::vector(self.store, weight, self.path, self.device);
         }
         bind_vector(&view, weight.change, self.path, &self.parts, self.device)

@@ -21,6 +21,6 @@ pub(super) fn checked(file: &TowerFile, vision: Vision) -> Result<Vision, ArchEr
             let wanted = "so many that an image has a whole number of them";
             invalid("patches that become a row", found, wanted)
         }
-        Grids::Square(_) => Ok(vision),
+        Grids::Square(_) | Grids::Any => Ok(vision),
     }
 }

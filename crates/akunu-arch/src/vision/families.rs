@@ -1,10 +1,15 @@
 //! The families of vision towers, a file each.
 
 use super::family::Family;
-use super::{gemma3, idefics3};
+use super::{gemma3, idefics3, lfm2, qwen3vl};
 
 /// Every family of towers that can be run.
-pub const FAMILIES: &[Family] = &[idefics3::FAMILY, gemma3::FAMILY];
+pub const FAMILIES: &[Family] = &[
+    idefics3::FAMILY,
+    gemma3::FAMILY,
+    qwen3vl::FAMILY,
+    lfm2::FAMILY,
+];
 
 /// The family that a GGUF file names in `clip.projector_type`.
 pub(super) fn by_projector(name: &str) -> Option<&'static Family> {
@@ -17,7 +22,7 @@ pub(super) fn by_model_type(name: &str) -> Option<&'static Family> {
     all.find(|family| family.model_types.contains(&name))
 }
 
-/// What an error lists of them.
+/// Names for the error of a family that is not supported.
 pub(super) fn known(of: impl Fn(&Family) -> Vec<&'static str>) -> String {
     let names: Vec<&str> = FAMILIES.iter().flat_map(of).collect();
     names.join(", ")

@@ -68,6 +68,17 @@ impl<'a> TowerFile<'a> {
         }
     }
 
+    /// Flags of the metadata; none if they are not there, or in a folder.
+    pub fn metadata_flags(&self, key: &str) -> Result<Vec<bool>, ArchError> {
+        match self.whole {
+            Whole::Metadata(file) => {
+                let flags = file.metadata().bools(key)?;
+                Ok(flags.map(Iterator::collect).unwrap_or_default())
+            }
+            Whole::Config(_) => Ok(Vec::new()),
+        }
+    }
+
     /// A size of the tower, which must be there unless there is a default for folders: `transformers` leaves out of a config
     /// what is as it usually is.
     pub fn size(&self, key: Key, default: Option<u32>, most: u32) -> Result<u32, ArchError> {
@@ -93,7 +104,7 @@ impl<'a> TowerFile<'a> {
         Ok(found)
     }
 
-    /// What pixels are normalised by, `[mean, std]`. Folders without a preprocessor have `usual`.
+    /// Mean and standard deviation of the pixels, `[mean, std]`; `usual` for folders without a preprocessor's config.
     pub fn normalisation(&self, usual: f32) -> Result<[[f32; 3]; 2], ArchError> {
         let (mean, std) = ("image_mean", "image_std");
         match self.whole {
@@ -139,7 +150,7 @@ impl<'a> TowerFile<'a> {
         }
     }
 
-    /// What the folder says of preprocessing, if it does.
+    /// The image preprocessor's config, if the folder has one.
     fn preprocessor(&self) -> Result<Option<Value>, ArchError> {
         let Container::Folder(folder) = self.tower.store.container() else {
             return Ok(None);

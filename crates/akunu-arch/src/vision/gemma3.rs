@@ -9,7 +9,7 @@ use crate::ffn::DenseActivation;
 use crate::file::Key;
 use crate::layer::{Norm, NormKind};
 use crate::linear::Linear;
-use crate::weights::{Change, NamedMatrix, NamedVector};
+use crate::weights::{Change, Frames, NamedMatrix, NamedVector};
 
 pub(super) const FAMILY: Family = Family {
     name: "gemma3",
@@ -55,8 +55,9 @@ fn read(file: &TowerFile) -> Result<Vision, ArchError> {
         },
         dim: parts.dim,
         out_dim,
-        patches: parts.patches(),
+        patches: parts.patches(Frames::One),
         positions: parts.positions(side),
+        turn: None,
         layers: parts.layers(),
         norm: Some(parts.norm("vision.norm".to_string())),
         projector: Projector {
@@ -77,6 +78,7 @@ fn read(file: &TowerFile) -> Result<Vision, ArchError> {
             }],
             activation: DenseActivation::Gelu,
         },
+        deep: Vec::new(),
     })
 }
 

@@ -8,6 +8,7 @@ use crate::error::ArchError;
 use crate::ffn::DenseActivation;
 use crate::file::Key;
 use crate::parts::linear;
+use crate::weights::Frames;
 
 pub(super) const FAMILY: Family = Family {
     name: "idefics3",
@@ -49,8 +50,9 @@ fn read(file: &TowerFile) -> Result<Vision, ArchError> {
         },
         dim: parts.dim,
         out_dim,
-        patches: parts.patches(),
+        patches: parts.patches(Frames::One),
         positions: parts.positions(side),
+        turn: None,
         layers: parts.layers(),
         norm: Some(parts.norm("vision.norm".to_string())),
         projector: Projector {
@@ -59,5 +61,6 @@ fn read(file: &TowerFile) -> Result<Vision, ArchError> {
             linears: vec![linear("vision.projector.fc".to_string(), out_dim, joined)],
             activation: DenseActivation::Gelu,
         },
+        deep: Vec::new(),
     })
 }

@@ -2,14 +2,14 @@
 //! variance before each block, biases everywhere, and no gate.
 
 use super::file::TowerFile;
-use super::tower::{CHANNELS, PatchPositions};
+use super::tower::{CHANNELS, PatchPositions, Resize};
 use crate::error::ArchError;
 use crate::ffn::{Dense, DenseActivation, Ffn};
 use crate::file::{Key, keys};
 use crate::layer::{Attention, BlockNorms, Layer, LayerNorms, MAX_HEAD_LENGTH, Norm, NormKind};
 use crate::linear::Linear;
 use crate::parts::linear;
-use crate::weights::{NamedMatrix, NamedVector, PatchKernel};
+use crate::weights::{Frames, NamedMatrix, NamedVector, PatchKernel};
 
 const HEADS: Key = Key::new(
     &["attention.head_count"],
@@ -36,13 +36,15 @@ pub(super) struct Siglip {
     pub eps: f32,
     /// Side of a patch in pixels.
     pub patch: u32,
-    n_layers: u32,
+    pub n_layers: u32,
+    pub head_dim: u32,
     heads: u32,
-    head_dim: u32,
     ffn: u32,
     activation: DenseActivation,
     /// Whether the file has the names of the two products of a feed-forward block the wrong way round.
     ffn_is_swapped: bool,
+    /// Whether queries, keys and values are one tensor.
+    pub qkv_is_fused: bool,
 }
 
 impl Siglip {
@@ -76,6 +78,7 @@ impl Siglip {
             ffn,
             activation: activation(file)?,
             ffn_is_swapped: is_swapped(file, [ffn, dim]),
+            qkv_is_fused: false,
         })
     }
 
@@ -92,12 +95,14 @@ impl Siglip {
         }
     }
 
-    /// The product of patches.
-    pub fn patches(&self) -> Linear {
+    /// The product of patches, of so many images at once.
+    pub fn patches(&self, frames: Frames) -> Linear {
         let numbers = CHANNELS * self.patch * self.patch;
         let kernel = PatchKernel {
             channels: CHANNELS,
             side: self.patch,
+            frames,
+            by_pixels: false,
         };
         let name = "vision.patches";
         let plain = linear(name.to_string(), self.dim, numbers).with_bias();
@@ -113,7 +118,11 @@ impl Siglip {
     /// Positions of a square of so many patches on a side.
     pub fn positions(&self, side: u32) -> PatchPositions {
         let weight = NamedVector::new("vision.positions.weight", side * side, self.dim);
-        PatchPositions { weight, side }
+        PatchPositions {
+            weight,
+            side,
+            resize: Resize::Corners,
+        }
     }
 
     /// All layers.
@@ -124,7 +133,12 @@ impl Siglip {
     fn layer(&self, at: u32) -> Layer {
         let name = |part: &str| format!("vision.layers.{at}.{part}");
         let product = |part: &str, rows, cols| linear(name(part), rows, cols).with_bias();
+        let whole = product("attention.qkv", 3 * self.dim, self.dim);
         let square = |part: &str| product(part, self.dim, self.dim);
+        let [q, k, v] = match self.qkv_is_fused {
+            true => [0, 1, 2].map(|at| part_of(&whole, at * self.dim, self.dim)),
+            false => ["attention.q", "attention.k", "attention.v"].map(square),
+        };
         let norms = |part: &str| BlockNorms {
             input: Some(self.norm(name(part))),
             ..BlockNorms::NONE
@@ -134,9 +148,9 @@ impl Siglip {
             kv_heads: self.heads,
             head_dim: self.head_dim,
             has_gate: false,
-            q: square("attention.q"),
-            k: square("attention.k"),
-            v: square("attention.v"),
+            q,
+            k,
+            v,
             output: square("attention.output"),
             qk_norm: None,
             row_norm: None,
@@ -167,13 +181,26 @@ impl Siglip {
 
     /// A norm by mean and variance, with a bias.
     pub fn norm(&self, module: String) -> Norm {
+        self.norm_of(module, self.dim)
+    }
+
+    /// The same of so many numbers.
+    pub fn norm_of(&self, module: String, width: u32) -> Norm {
         let norm = Norm {
             kind: NormKind::Layer,
-            weight: NamedVector::new(format!("{module}.weight"), 1, self.dim),
+            weight: NamedVector::new(format!("{module}.weight"), 1, width),
             bias: None,
             eps: self.eps,
         };
         norm.with_bias()
+    }
+}
+
+/// `rows` outputs of a product, from `first` on.
+fn part_of(whole: &Linear, first: u32, rows: u32) -> Linear {
+    Linear {
+        weight: whole.weight.part(first, rows),
+        bias: whole.bias.as_ref().map(|bias| bias.part(first, rows)),
     }
 }
 

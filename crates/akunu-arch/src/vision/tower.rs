@@ -4,6 +4,7 @@
 //! h = kernel · patch + bias + position          one row for each patch of the image
 //! h = layers(h);  x = norm(h)
 //! y = projector(squares of x)                   one row for each square of merge × merge patches
+//! d = deep projector(squares of h)              after some of the layers
 //! ```
 //!
 //! The rows of a square lie one behind the other, in reading order within the square, and squares in reading order. So a
@@ -27,13 +28,26 @@ pub struct Vision<M = NamedMatrix, V = NamedVector> {
     pub out_dim: u32,
     /// The product of a patch: (dim, numbers of a patch).
     pub patches: Linear<M, V>,
-    /// What is added to a row for the place of its patch.
+    /// Learned positions, added to the rows.
     pub positions: PatchPositions,
+    /// Two-dimensional RoPE: queries and keys turn by the line and the column of their patch.
+    pub turn: Option<PatchTurn>,
     /// The layers. A row sees all rows of its image.
     pub layers: Vec<Layer<M, V>>,
     /// The norm of the last layer's result, row by row.
     pub norm: Option<Norm<V>>,
     /// From squares of patches to the rows of the language model.
+    pub projector: Projector<M, V>,
+    /// Projectors whose rows are added to the residual stream of the language model, the first after its first layer and so on.
+    pub deep: Vec<DeepProjector<M, V>>,
+}
+
+/// A projector of the residual stream after a layer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeepProjector<M = NamedMatrix, V = NamedVector> {
+    /// The layer that comes before it.
+    pub layer: u32,
+    /// From squares of patches to rows of the language model.
     pub projector: Projector<M, V>,
 }
 
@@ -48,7 +62,7 @@ pub struct ImageInput {
     pub grids: Grids,
     /// Subtracted from the red, green and blue of a pixel, which are from 0 to 1.
     pub mean: [f32; 3],
-    /// What they are divided by then.
+    /// Standard deviation: the difference is divided by this.
     pub std: [f32; 3],
 }
 
@@ -57,6 +71,8 @@ pub struct ImageInput {
 pub enum Grids {
     /// Squares of so many patches on a side.
     Square(u32),
+    /// All whose sides are multiples of `merge`, up to [`MAX_PATCHES`](super::MAX_PATCHES).
+    Any,
 }
 
 /// Learned positions of patches: a square table that is read by the host, which writes the rows for a grid.
@@ -66,6 +82,28 @@ pub struct PatchPositions {
     pub weight: NamedVector,
     /// Patches on a side of the table.
     pub side: u32,
+    /// How the table is resized for an image with another grid.
+    pub resize: Resize,
+}
+
+/// How a table of positions is resized: bilinearly, with the value of an entry at a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resize {
+    /// The first and the last entry stand at the first and the last patch.
+    Corners,
+    /// Entries and patches are squares that divide the same image, and a patch that is larger than an entry is a mean of several.
+    Areas,
+}
+
+/// Turns of queries and keys by the place of their patch: the first quarter of a head's elements turns by the line and the
+/// second by the column, each together with the element half a head behind it. Pair d of a quarter turns by
+/// `place / theta ^ (4d / head_dim)`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PatchTurn {
+    /// Base of the frequencies.
+    pub theta: f32,
+    /// Elements of a head, a multiple of 4.
+    pub head_dim: u32,
 }
 
 /// From squares of patches to the rows of the language model: products with an activation between them.
@@ -77,7 +115,7 @@ pub struct Projector<M = NamedMatrix, V = NamedVector> {
     pub norm: Option<Norm<V>>,
     /// The products, the first of which reads the joined row.
     pub linears: Vec<Linear<M, V>>,
-    /// What comes after each product but the last.
+    /// The activation after each product but the last.
     pub activation: DenseActivation,
 }
 
@@ -107,6 +145,13 @@ impl Vision {
         let layers = self.layers.iter().map(|layer| layer.bind(to));
         let layers = layers.collect::<Result<_, _>>()?;
         let norm = self.norm.as_ref().map(|norm| norm.bind(to)).transpose()?;
+        let projector = self.projector.bind(to)?;
+        let deep = self.deep.iter().map(|deep| {
+            Ok(DeepProjector {
+                layer: deep.layer,
+                projector: deep.projector.bind(to)?,
+            })
+        });
         Ok(Vision {
             family: self.family,
             input: self.input,
@@ -114,9 +159,11 @@ impl Vision {
             out_dim: self.out_dim,
             patches,
             positions: self.positions.clone(),
+            turn: self.turn,
             layers,
             norm,
-            projector: self.projector.bind(to)?,
+            projector,
+            deep: deep.collect::<Result<_, _>>()?,
         })
     }
 }

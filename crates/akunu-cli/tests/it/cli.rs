@@ -205,7 +205,7 @@ fn tower(path: &std::path::Path, projector: &str) -> String {
     path.to_str().unwrap().to_string()
 }
 
-/// A tower is no language model: it has no vocabulary and no output layer, and one of another kind is described all the same.
+/// Fails if a tower is shown with a vocabulary and an output layer, or if an unsupported one is refused instead of described.
 #[test]
 fn inspect_shows_what_a_vision_tower_reads_and_gives() {
     let folder = tempfile::tempdir().unwrap();

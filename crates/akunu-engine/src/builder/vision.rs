@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! h = Wp patch + bp;  h += position of its patch;  layers as in every encoder
-//! x = norm(h);  y = projector(squares of x)
+//! x = norm(h);  y = projector(squares of x);  after some layers   d = projector(squares of h)
 //! ```
 //!
 //! The rows of a square lie one behind the other, so that squares are rows too: there are as many of them as the step has
@@ -17,16 +17,20 @@ use super::{
 use crate::weights::Weight;
 
 /// The memory that a tower reads and writes besides its rows and weights.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Sight {
     /// (rows, numbers of a patch).
     pub patches: Slice,
     /// (rows, dim).
     pub positions: Slice,
-    /// Rows that there is room for.
+    /// Cosines and sines of the two-dimensional RoPE, (rows, 2, head_dim / 2); `None` without it.
+    pub turns: Option<Slice>,
+    /// Capacity of `positions`, in rows.
     pub n_rows: u32,
     /// (squares, out_dim).
     pub features: Slice,
+    /// The same of each projector of a layer.
+    pub deep: Vec<Slice>,
 }
 
 impl Builder<'_> {
@@ -42,24 +46,33 @@ impl Builder<'_> {
             x: h,
             dim: self.dim,
         }));
-        for layer in &tower.layers {
-            let attention = AttentionMemory {
-                // Nothing turns.
-                divisors: memory.positions,
-                keys: SeenKeys::Text { distances: None },
-            };
-            let memory = LayerMemory {
-                mixer: MixerMemory::Attention(attention),
-                cross: None,
-                router: None,
-            };
-            self.layer(layer, &memory);
+        let merge = tower.input.merge;
+        let attention = AttentionMemory {
+            // Nothing turns by its position.
+            divisors: memory.positions,
+            keys: SeenKeys::Text {
+                distances: None,
+                turns: memory.turns,
+            },
+        };
+        let of_layer = LayerMemory {
+            mixer: MixerMemory::Attention(attention),
+            cross: None,
+            router: None,
+        };
+        let mut deep = tower.deep.iter().zip(&memory.deep).peekable();
+        for (layer, at) in tower.layers.iter().zip(0..) {
+            self.layer(layer, &of_layer);
+            if let Some((deep, to)) = deep.next_if(|(deep, _)| deep.layer == at) {
+                let h = self.stream.slice();
+                self.project((&deep.projector, merge), h, *to);
+            }
         }
         let x = match &tower.norm {
             Some(norm) => self.norm_aside(norm),
             None => self.stream.slice(),
         };
-        self.project((&tower.projector, tower.input.merge), x, memory.features);
+        self.project((&tower.projector, merge), x, memory.features);
     }
 
     /// `to = projector(squares of x)`.

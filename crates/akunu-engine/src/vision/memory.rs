@@ -1,6 +1,6 @@
 //! The buffers of a vision tower.
 
-use akunu_program::{Buffer, Device, StepMemory};
+use akunu_program::{Buffer, Device, Slice, StepMemory};
 
 use crate::buffers::{Buffers, Made};
 use crate::builder::{Builder, Scratch, Sight};
@@ -9,9 +9,9 @@ use crate::weights::BoundTower;
 
 /// Everything that the programs of a tower read and write, besides the weights.
 pub(super) struct Memory {
-    /// All buffers, to be given back.
+    /// All buffers, for [`Memory::release`].
     made: Made,
-    /// Squares of patches that there is room for.
+    /// Capacity in squares of patches.
     pub squares: u32,
     pub step: StepMemory,
     /// Scratch memory for the rows of a step.
@@ -20,8 +20,12 @@ pub(super) struct Memory {
     pub patches: Buffer,
     /// (rows, dim).
     pub positions: Buffer,
+    /// (rows, head_dim), if patches turn.
+    pub turns: Option<Buffer>,
     /// (squares, out_dim).
     pub features: Buffer,
+    /// The same of each projector of a layer.
+    pub deep: Vec<Buffer>,
 }
 
 impl Memory {
@@ -37,7 +41,7 @@ impl Memory {
         Ok(memory)
     }
 
-    /// Gives all of it back.
+    /// Releases all buffers.
     pub fn release(self, device: &mut dyn Device) {
         self.made.release(device);
     }
@@ -56,7 +60,9 @@ impl Memory {
             patches: self.patches.into(),
             positions: self.positions.into(),
             n_rows: self.step.row_capacity,
+            turns: self.turns.map(Slice::from),
             features: self.features.into(),
+            deep: self.deep.iter().map(|&buffer| buffer.into()).collect(),
         }
     }
 
@@ -64,7 +70,14 @@ impl Memory {
     fn of(tower: &BoundTower, squares: u32, buffers: &mut Buffers) -> Result<Memory, EngineError> {
         let rows = squares * tower.input.merge * tower.input.merge;
         let patch_numbers = tower.patches.weight.matrix.cols;
-        let features = buffers.words(squares, tower.out_dim, "features of an image")?;
+        let mut features = || buffers.words(squares, tower.out_dim, "features of an image");
+        let deep = tower.deep.iter().map(|_| features());
+        let deep = deep.collect::<Result<_, _>>()?;
+        let features = features()?;
+        let turns = tower
+            .turn
+            .map(|turn| buffers.words(rows, turn.head_dim, "turns of patches"))
+            .transpose()?;
         let mut memory = Memory {
             made: Made::default(),
             squares,
@@ -72,7 +85,9 @@ impl Memory {
             scratch: features,
             patches: buffers.words(rows, patch_numbers, "patches of an image")?,
             positions: buffers.words(rows, tower.dim, "positions of patches")?,
+            turns,
             features,
+            deep,
         };
         let scratch = Scratch::measure();
         Builder::new(scratch.clone(), tower.dim).see(tower, &memory.sight());

@@ -6,12 +6,12 @@
 //!
 //! The patches of a square of `merge` × `merge` follow each other, and so do the squares: both in reading order.
 
-use akunu_arch::vision::{Grids, ImageInput};
+use akunu_arch::vision::{Grids, ImageInput, MAX_PATCHES};
 
 /// Red, green and blue.
 const CHANNELS: usize = 3;
 
-/// How patches, or the rows that squares of them become, stand in an image.
+/// Lines and columns of the patches of an image, or of the rows that squares of them become.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Grid {
     /// Lines of patches.
@@ -51,7 +51,27 @@ impl Grid {
                 ))
             }
             Grids::Square(_) => Ok(()),
+            Grids::Any if !self.is_whole(input.merge) => {
+                let merge = input.merge;
+                Err(format!(
+                    "it has {height} × {width} patches, and both must be multiples of {merge}"
+                ))
+            }
+            Grids::Any if u64::from(height) * u64::from(width) > u64::from(MAX_PATCHES) => {
+                Err(format!(
+                    "it has {height} × {width} patches, which are more than {MAX_PATCHES}: make it smaller"
+                ))
+            }
+            Grids::Any => Ok(()),
         }
+    }
+
+    /// Whether it is a whole number of squares, and at least one.
+    fn is_whole(self, merge: u32) -> bool {
+        let sides = [self.height, self.width];
+        sides
+            .iter()
+            .all(|&side| side > 0 && side.is_multiple_of(merge))
     }
 
     /// Line and column of each patch, in the order of the rows.

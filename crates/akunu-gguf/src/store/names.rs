@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(canonical_from_hugging_face(wrapped, false), name);
     }
 
-    /// A tower keeps its names apart from those of the language model in the same folder, whatever wraps it.
+    /// Fails if the weights of a tower get the names of the language model's in the same folder.
     #[test]
     fn a_vision_tower_has_names_of_its_own() {
         let name = Some("vision.layers.3.attention.q.weight".to_string());

@@ -5,23 +5,25 @@ use akunu_arch::vision::Grids;
 use akunu_gguf::WeightStore;
 use serde::Serialize;
 
-/// A vision tower, alone in a file or beside its language model in a folder.
+/// A vision tower, from a separate file or from the folder of its language model.
 #[derive(Serialize)]
 pub struct Tower {
     /// The name of its kind: that of the projector in llama.cpp's files.
     pub projector: &'static str,
-    /// Width and height of its images in pixels.
-    pub image_size: u32,
+    /// Width and height of its images in pixels; absent if they may be of any size.
+    pub image_size: Option<u32>,
     /// Width and height of a patch in pixels.
     pub patch_size: u32,
-    /// Rows that an image takes in a sequence.
-    pub rows: u32,
+    /// Width and height in patches of the squares that become one row.
+    pub merge: u32,
+    /// Rows that an image takes in a sequence, if all have the same size.
+    pub rows: Option<u32>,
     /// Width of a row: that of the language model.
     pub row_length: u32,
 }
 
 impl Tower {
-    /// The tower of an open model: `None` if it has none, or the reason if it cannot be run.
+    /// The tower of an open model, or the reason why it cannot be run; `None` for a model that only reads text.
     pub fn of(store: &WeightStore) -> Option<Result<(Tower, Vision), String>> {
         match Vision::from_store(store) {
             Ok(vision) => Some(Ok((Tower::new(&vision), vision))),
@@ -33,23 +35,32 @@ impl Tower {
 
     fn new(vision: &Vision) -> Tower {
         let input = &vision.input;
-        let Grids::Square(side) = input.grids;
-        let rows = side / input.merge;
+        let side = match input.grids {
+            Grids::Square(side) => Some(side),
+            Grids::Any => None,
+        };
+        let rows = side.map(|side| side / input.merge);
         Tower {
             projector: vision.family,
-            image_size: side * input.patch,
+            image_size: side.map(|side| side * input.patch),
             patch_size: input.patch,
-            rows: rows * rows,
+            merge: input.merge,
+            rows: rows.map(|rows| rows * rows),
             row_length: vision.out_dim,
         }
     }
 
     /// For example "512 × 512 pixels in patches of 16 become 64 rows of 576 (idefics3)".
     pub fn line(&self) -> String {
-        let size = self.image_size;
-        format!(
-            "{size} × {size} pixels in patches of {} become {} rows of {} ({})",
-            self.patch_size, self.rows, self.row_length, self.projector
-        )
+        let (patch, length, projector) = (self.patch_size, self.row_length, self.projector);
+        match (self.image_size, self.rows) {
+            (Some(size), Some(rows)) => format!(
+                "{size} × {size} pixels in patches of {patch} become {rows} rows of {length} ({projector})"
+            ),
+            _ => {
+                let square = self.merge * patch;
+                format!("each {square} × {square} pixels become a row of {length} ({projector})")
+            }
+        }
     }
 }

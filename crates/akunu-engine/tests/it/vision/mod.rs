@@ -2,6 +2,7 @@
 
 mod refused;
 
+use std::iter;
 use std::path::{Path, PathBuf};
 
 use crate::support::exact_cpu::{cpu, exact_cpu};
@@ -76,8 +77,13 @@ fn agrees_on(model: &Fixture, path: &Path, device: Box<dyn Device>, bound: f64) 
         assert_eq!(found.rows.len(), found.n_rows * found.dim);
         assert_eq!(found.grid.len(), found.n_rows);
         assert_eq!(found.rows.len(), image.rows.len());
-        let error = error(&found.rows, &image.rows);
-        assert!(error < bound, "{what}, image {at}: {error:e}");
+        let wanted = iter::once(&image.rows).chain(&image.deep);
+        let all = iter::once(&found.rows).chain(&found.deep);
+        assert_eq!(found.deep.len(), image.deep.len());
+        for (found, wanted) in all.zip(wanted) {
+            let error = error(found, wanted);
+            assert!(error < bound, "{what}, image {at}: {error:e}");
+        }
     }
 }
 
@@ -92,6 +98,25 @@ fn idefics3_agrees_with_transformers() {
 #[test]
 fn gemma3_agrees_with_transformers() {
     agrees("gemma3");
+}
+
+/// Images of three sizes, whose positions are resized; turns by line and column; q, k and v in one tensor with their biases; a
+/// kernel for two images; rows from after the first and the last of three layers.
+#[test]
+fn qwen3vl_agrees_with_transformers() {
+    agrees("qwen3vl");
+}
+
+/// The same without rows from layers.
+#[test]
+fn qwen35_agrees_with_transformers() {
+    agrees("qwen35");
+}
+
+/// Images of three sizes, whose positions are means of areas; patches pixel by pixel in folders; a norm and two products.
+#[test]
+fn lfm2_agrees_with_transformers() {
+    agrees("lfm2");
 }
 
 /// Early converters wrote the first product of a feed-forward block as `ffn_down`.

@@ -10,7 +10,7 @@ use akunu_engine::{EngineError, Model};
 use akunu_kernels::twin_device::TwinDevice;
 use serde_json::{Value, json};
 
-/// What is said of a file whose fixture was changed.
+/// The error of a file that is written from a changed fixture.
 fn refusal(name: &str, write: Write, change: impl FnOnce(&mut Fixture)) -> String {
     let mut model = Fixture::read("vision", name);
     change(&mut model);
@@ -31,7 +31,7 @@ fn metadata_that_no_tower_can_have_is_refused_by_name() {
         (
             "projector_type",
             json!("resampler"),
-            "`resampler` are not supported; those that run are idefics3, gemma3",
+            "`resampler` are not supported; those that run are idefics3, gemma3, qwen3vl_merger, lfm2",
         ),
         (
             "has_vision_encoder",
@@ -144,7 +144,7 @@ fn a_config_that_no_tower_can_have_is_refused_by_name() {
     });
     assert!(
         error.contains(
-            "`florence2` are not supported; those that run are idefics3, smolvlm, gemma3"
+            "`florence2` are not supported; those that run are idefics3, smolvlm, gemma3, qwen3_vl"
         ),
         "{error}"
     );
@@ -199,7 +199,7 @@ fn damaged_towers_are_refused() {
     assert!(matches!(error, EngineError::NotNumbers { .. }), "{error}");
 }
 
-/// A model of another kind than was wanted is told in a sentence, and so is an image of another size.
+/// Clear errors for a model of the wrong kind and for an image of the wrong size.
 #[test]
 fn towers_and_language_models_are_not_mixed_up() {
     let text = gguf_of("llama3");
@@ -231,4 +231,56 @@ fn towers_and_language_models_are_not_mixed_up() {
         short.contains("5291 numbers") && short.contains("has 5292"),
         "{short}"
     );
+}
+
+/// Grids of a tower that reads images of any size.
+#[test]
+fn grids_that_are_not_whole_or_too_large_are_refused() {
+    let model = Fixture::read("vision", "qwen3vl");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = write_gguf(&model, folder.path());
+    let mut tower = VisionModel::load(&path, Box::new(TwinDevice::new())).expect("a whole tower");
+    let cases = [
+        (3, 4, "both must be multiples of 2"),
+        (0, 4, "both must be multiples of 2"),
+        (2, 40_000, "more than 65536"),
+        (u32::MAX - 1, u32::MAX - 1, "more than 65536"),
+        (2, 2, "it has 0 numbers, and its grid of patches has 588"),
+    ];
+    for (height, width, wanted) in cases {
+        let error = tower.see(&[], Grid { height, width });
+        let error = error.expect_err("it does not fit").to_string();
+        assert!(error.contains(wanted), "{error}");
+    }
+}
+
+/// Layers with projectors that the tower does not have, or in another order.
+#[test]
+fn projectors_of_layers_that_are_not_there_are_refused() {
+    let change = |list: Value| {
+        refusal("qwen3vl", write_folder, |model| {
+            model.config["vision_config"]["deepstack_visual_indexes"] = list;
+        })
+    };
+    for list in [json!([0, 3]), json!([2, 0]), json!([0, -1]), json!("all")] {
+        let error = change(list);
+        assert!(error.contains("`deepstack_visual_indexes` is"), "{error}");
+        assert!(error.contains("in ascending order"), "{error}");
+    }
+    let error = change(json!([0, 1, 2]));
+    assert!(
+        error.contains("visual.deepstack_merger_list.2.norm.weight"),
+        "{error}"
+    );
+    let error = refusal("qwen3vl", write_gguf, |model| {
+        let flags = json!([true, true, true]);
+        model
+            .metadata
+            .insert("clip.vision.is_deepstack_layers".into(), flags);
+    });
+    assert!(error.contains("`v.deepstack.1.norm.weight`"), "{error}");
+    let error = refusal("qwen3vl", write_folder, |model| {
+        model.config["vision_config"]["num_position_embeddings"] = 24.into();
+    });
+    assert!(error.contains("`num_position_embeddings` is 24"), "{error}");
 }

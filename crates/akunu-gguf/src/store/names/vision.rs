@@ -95,6 +95,47 @@ pub(super) const MODULES: &[Module] = &[
         &[Always("connector.modality_projection.proj")],
     ),
     module(
+        "vision.merger.fc1",
+        "mm.merger.fc1",
+        &[Always("visual.merger.linear_fc1")],
+    ),
+    module(
+        "vision.merger.fc2",
+        "mm.merger.fc2",
+        &[Always("visual.merger.linear_fc2")],
+    ),
+    module("vision.projector.{}", "mm.{}", &[]),
+    module(
+        "vision.projector.linear_1",
+        "mm.linear_1",
+        &[Always("multi_modal_projector.linear_1")],
+    ),
+    module(
+        "vision.projector.linear_2",
+        "mm.linear_2",
+        &[Always("multi_modal_projector.linear_2")],
+    ),
+    module(
+        "vision.projector.input_norm",
+        "mm.input_norm",
+        &[Always("multi_modal_projector.layer_norm")],
+    ),
+    module(
+        "vision.deep.{}.norm",
+        "v.deepstack.{}.norm",
+        &[Always("visual.deepstack_merger_list.{}.norm")],
+    ),
+    module(
+        "vision.deep.{}.fc1",
+        "v.deepstack.{}.fc1",
+        &[Always("visual.deepstack_merger_list.{}.linear_fc1")],
+    ),
+    module(
+        "vision.deep.{}.fc2",
+        "v.deepstack.{}.fc2",
+        &[Always("visual.deepstack_merger_list.{}.linear_fc2")],
+    ),
+    module(
         "vision.projector.norm",
         "mm.soft_emb_norm",
         &[Always("multi_modal_projector.mm_soft_emb_norm")],
@@ -103,7 +144,7 @@ pub(super) const MODULES: &[Module] = &[
 
 /// Names whose suffix differs in some container, or is missing there.
 pub(super) const WHOLE: &[Module] = &[
-    // The kernel of a second image, where the model reads two at once.
+    // The kernel of the second frame, in models that read films.
     module("vision.patches.weight.{}", "v.patch_embd.weight.{}", &[]),
     module(
         "vision.projector.input.weight",
