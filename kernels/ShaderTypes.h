@@ -301,6 +301,21 @@ struct ScaleQueriesParams {
 };
 static_assert(sizeof(ScaleQueriesParams) == 32, "ScaleQueriesParams is 32 bytes");
 
+// Turns the heads of rows by cosines and sines that the host has computed.
+//
+// x is (n_rows, n_heads, head_dim), turns are (n_rows, head_dim): the cosines of a row's pairs, then their sines.
+struct TurnHeadsParams {
+    // Number of rows.
+    uint32_t n_rows;
+    // Heads of a row.
+    uint32_t n_heads;
+    // Elements of a head, an even number.
+    uint32_t head_dim;
+    // Unused, zero.
+    uint32_t _pad0;
+};
+static_assert(sizeof(TurnHeadsParams) == 16, "TurnHeadsParams is 16 bytes");
+
 // Drops slots of a sequence: those from `keep + shift` on move down to `keep`.
 struct KVShiftParams {
     // The sequence.
@@ -1299,6 +1314,10 @@ static_assert(offsetof(ScaleQueriesParams, turned_factor) == 16, "ScaleQueriesPa
 static_assert(offsetof(ScaleQueriesParams, temperature) == 20, "ScaleQueriesParams.temperature is at 20");
 static_assert(offsetof(ScaleQueriesParams, period) == 24, "ScaleQueriesParams.period is at 24");
 static_assert(offsetof(ScaleQueriesParams, _pad0) == 28, "ScaleQueriesParams._pad0 is at 28");
+static_assert(offsetof(TurnHeadsParams, n_rows) == 0, "TurnHeadsParams.n_rows is at 0");
+static_assert(offsetof(TurnHeadsParams, n_heads) == 4, "TurnHeadsParams.n_heads is at 4");
+static_assert(offsetof(TurnHeadsParams, head_dim) == 8, "TurnHeadsParams.head_dim is at 8");
+static_assert(offsetof(TurnHeadsParams, _pad0) == 12, "TurnHeadsParams._pad0 is at 12");
 static_assert(offsetof(KVShiftParams, sequence) == 0, "KVShiftParams.sequence is at 0");
 static_assert(offsetof(KVShiftParams, n_kv_heads) == 4, "KVShiftParams.n_kv_heads is at 4");
 static_assert(offsetof(KVShiftParams, head_dim) == 8, "KVShiftParams.head_dim is at 8");

@@ -12,6 +12,7 @@ use crate::file::{ModelFile, Said, Section};
 use crate::layer::{MAX_DECODER_HEAD_LENGTH, MAX_HEAD_LENGTH, Temperature};
 use crate::long_rope::LongRope;
 use crate::model::Model;
+use crate::vision::CLIP;
 
 /// What a position is divided by, at least, before a pair of a head turns by it; real models have some 1.
 const MIN_DIVISOR: f32 = 1e-6;
@@ -25,6 +26,10 @@ impl Model {
                 let key = "general.architecture";
                 let name = metadata.string(key)?;
                 let name = name.ok_or_else(|| metadata.missing(key))?;
+                if name == CLIP {
+                    let path = file.path().to_path_buf();
+                    return Err(ArchError::OnlyTower { path });
+                }
                 arch::by_gguf_name(name).ok_or_else(|| arch::unknown(file.path(), name))?
             }
             Container::Folder(folder) => {

@@ -14,17 +14,16 @@ impl Model {
     /// Checks that the file has every weight of the model in its shape, and no bias that the model would leave out, unless
     /// it is zero.
     pub fn check_weights(&self, store: &WeightStore, path: &Path) -> Result<(), ArchError> {
-        let mut check = Check {
-            store,
-            path,
-            names: HashSet::new(),
-        };
+        let mut check = Check::new(store, path);
         self.bind(&mut check)?;
         // An encoder's file may have heads for tasks that we do not run, a decoder's blocks that guess further tokens, and a
-        // folder towers for images and sound, whose weights have no names here.
+        // folder towers for images and sound.
         let is_used = |name: &str| match layer_of(name) {
             Some(layer) => layer < self.layers.len(),
-            None => !self.is_encoder() && !store.tensor_names(name).is_empty(),
+            None => {
+                let is_of_tower = name.starts_with(TOWER);
+                !self.is_encoder() && !is_of_tower && !store.tensor_names(name).is_empty()
+            }
         };
         let is_left_out =
             |name: &str| name.ends_with(".bias") && is_used(name) && !check.names.contains(name);
@@ -56,14 +55,25 @@ fn layer_of(name: &str) -> Option<usize> {
     number.parse().ok()
 }
 
+/// How the names of a vision tower's weights begin.
+const TOWER: &str = "vision.";
+
 /// Looks for weights in a file.
-struct Check<'a> {
+pub(crate) struct Check<'a> {
     store: &'a WeightStore,
     path: &'a Path,
     names: HashSet<String>,
 }
 
-impl Check<'_> {
+impl<'a> Check<'a> {
+    pub fn new(store: &'a WeightStore, path: &'a Path) -> Check<'a> {
+        Check {
+            store,
+            path,
+            names: HashSet::new(),
+        }
+    }
+
     fn weight(&mut self, name: &str, [rows, cols]: [u32; 2]) -> Result<(), ArchError> {
         self.names.insert(name.to_string());
         let missing = || ArchError::MissingWeight {
@@ -96,7 +106,8 @@ impl Bind for Check<'_> {
     fn matrix(&mut self, weight: &NamedMatrix) -> Result<(), ArchError> {
         let shape = weight.tensor_shape();
         if weight.stack == 1 {
-            return self.weight(&weight.name, shape);
+            let mut tensors = weight.tensors().into_iter();
+            return tensors.try_for_each(|name| self.weight(&name, shape));
         }
         let first = weight.name_of_expert(0);
         let Some(tensor) = self.store.tensor(&weight.name) else {
@@ -121,7 +132,6 @@ impl Bind for Check<'_> {
 
     fn vector(&mut self, weight: &NamedVector) -> Result<(), ArchError> {
         let mut names = iter::once(&weight.name).chain(&weight.times);
-        let [_, step] = weight.every;
-        names.try_for_each(|name| self.weight(name, [weight.rows, step * weight.cols]))
+        names.try_for_each(|name| self.weight(name, weight.tensor_shape()))
     }
 }

@@ -16,6 +16,33 @@ pub enum ArchError {
         /// The supported architectures.
         known: String,
     },
+    /// A vision tower that we do not have.
+    #[error("{}: vision towers of the kind `{name}` are not supported; those that run are {known}", path.display())]
+    UnknownProjector {
+        /// The file.
+        path: PathBuf,
+        /// Name of the projector, or `model_type` of the folder.
+        name: String,
+        /// The supported kinds.
+        known: String,
+    },
+    /// A model without a vision tower.
+    #[error("{}: has no vision tower: {why}", path.display())]
+    NoTower {
+        /// The file.
+        path: PathBuf,
+        /// The missing field, or the value that rules a tower out.
+        why: String,
+    },
+    /// A vision tower where a language model or an encoder is wanted.
+    #[error(
+        "{}: is a vision tower (`clip`), which reads images for another file; name that of the language model",
+        path.display()
+    )]
+    OnlyTower {
+        /// The file.
+        path: PathBuf,
+    },
     /// The metadata of a GGUF file cannot be read as needed.
     #[error(transparent)]
     Gguf(#[from] akunu_gguf::GgufError),

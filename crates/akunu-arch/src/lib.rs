@@ -22,6 +22,7 @@ mod relative;
 mod rope;
 mod speech;
 mod state;
+pub mod vision;
 mod weights;
 
 /// Model files, which descriptions are read from.
@@ -52,4 +53,5 @@ pub use relative::RelativePositions;
 pub use rope::{Pairing, Rope, RopeFactors};
 pub use speech::{Convolution, SoundEncoder, Speech};
 pub use state::{DeltaNet, HeadOrder, ShortConv, Ssd, StateSize, Taps};
-pub use weights::{Bind, Change, NamedMatrix, NamedVector};
+pub use vision::Vision;
+pub use weights::{Bind, Change, Frames, NamedMatrix, NamedVector, PatchKernel};

@@ -25,6 +25,32 @@ pub struct NamedMatrix {
     /// Rows of the tensor that are put together in this order, each piece as its first row and their number; empty for those
     /// from `first` on.
     pub pieces: Vec<[u32; 2]>,
+    /// How the numbers of a row lie in the tensor, if it is the kernel of a convolution over patches.
+    pub kernel: Option<PatchKernel>,
+}
+
+/// The kernel of a convolution whose stride is its size: a product of patches, whose tensor is (rows, channels, side, side).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PatchKernel {
+    /// Numbers of a pixel.
+    pub channels: u32,
+    /// Pixels on a side.
+    pub side: u32,
+    /// The images that the convolution reads together.
+    pub frames: Frames,
+    /// Whether the tensor is (rows, side * side * channels) instead: the numbers of a pixel lie together.
+    pub by_pixels: bool,
+}
+
+/// The images of a film that a convolution reads together. A still image is all of them, so that their kernels are added up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Frames {
+    /// A single image.
+    One,
+    /// So many, whose kernels lie within the tensor: (rows, channels, frames, side, side).
+    Within(u32),
+    /// So many, whose kernels are a tensor each: `name`, `name.1` and so on.
+    Apart(u32),
 }
 
 impl NamedMatrix {
@@ -41,6 +67,7 @@ impl NamedMatrix {
             step: 1,
             is_transposed: false,
             pieces: Vec::new(),
+            kernel: None,
         }
     }
 
@@ -84,7 +111,7 @@ impl NamedMatrix {
 
     /// Whether its rows lie one behind the other in the tensor.
     pub fn is_contiguous(&self) -> bool {
-        self.step == 1 && !self.is_transposed && self.pieces.is_empty()
+        self.step == 1 && !self.is_transposed && self.pieces.is_empty() && self.kernel.is_none()
     }
 
     /// These rows of it, each piece as its first row and their number.
@@ -96,8 +123,31 @@ impl NamedMatrix {
         }
     }
 
-    /// Rows and columns of the tensor.
+    /// The names of all tensors that it is made of, if it is no stack.
+    pub fn tensors(&self) -> Vec<String> {
+        let apart = match self.kernel.map(|kernel| kernel.frames) {
+            Some(Frames::Apart(n)) => n,
+            Some(Frames::One | Frames::Within(_)) | None => 1,
+        };
+        let others = (1..apart).map(|frame| format!("{}.{frame}", self.name));
+        [self.name.clone()].into_iter().chain(others).collect()
+    }
+
+    /// Rows and columns of the tensor. Rows are all dimensions but the innermost.
     pub fn tensor_shape(&self) -> [u32; 2] {
+        if let Some(PatchKernel {
+            side,
+            frames,
+            by_pixels: false,
+            ..
+        }) = self.kernel
+        {
+            let within = match frames {
+                Frames::One | Frames::Apart(_) => 1,
+                Frames::Within(n) => n,
+            };
+            return [within * self.tensor_rows * (self.cols / side), side];
+        }
         match self.is_transposed {
             true => [self.stack * self.cols, self.tensor_rows / self.stack],
             false => [self.tensor_rows, self.cols],
@@ -129,6 +179,8 @@ pub struct NamedVector {
     pub times: Option<String>,
     /// The first number of the tensor that counts, and how far it is to the next: 2 where those of two vectors lie in turn.
     pub every: [u32; 2],
+    /// Numbers of an entry in the tensor, where some behind those that count belong to another vector.
+    pub tensor_cols: Option<u32>,
 }
 
 impl NamedVector {
@@ -141,7 +193,29 @@ impl NamedVector {
             change: Change::None,
             times: None,
             every: [0, 1],
+            tensor_cols: None,
         }
+    }
+
+    /// `len` numbers of it, from `first` on.
+    pub fn part(&self, first: u32, len: u32) -> NamedVector {
+        NamedVector {
+            cols: len,
+            every: [first, 1],
+            tensor_cols: Some(self.cols),
+            ..self.clone()
+        }
+    }
+
+    /// Whether it is a whole tensor.
+    pub fn is_whole(&self) -> bool {
+        self.every == [0, 1] && self.tensor_cols.is_none()
+    }
+
+    /// Rows and columns of the tensor.
+    pub fn tensor_shape(&self) -> [u32; 2] {
+        let [_, step] = self.every;
+        [self.rows, self.tensor_cols.unwrap_or(step * self.cols)]
     }
 }
 

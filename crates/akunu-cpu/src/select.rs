@@ -61,6 +61,7 @@ pub(crate) fn select(kernel: KernelId, isa: Isa) -> Kernel {
         KernelId::SpeechRules => sampling::speech_rules,
         KernelId::EmbeddingScale => simd::<elementwise::Scale>,
         KernelId::TokenScores => sampling::token_scores,
+        KernelId::TurnHeads => simd::<texts::TurnHeads>,
         KernelId::WeighRows => simd::<experts::WeighRows>,
         _ => matmul::select(kernel, isa).unwrap_or(twin::run),
     }

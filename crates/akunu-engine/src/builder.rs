@@ -18,6 +18,7 @@ mod shift;
 mod speech;
 mod states;
 mod texts;
+mod vision;
 
 use std::collections::HashMap;
 
@@ -36,6 +37,7 @@ pub(crate) use shift::{Keys, shift};
 pub(crate) use speech::{Signal, Spoken};
 pub(crate) use states::LayerStates;
 pub(crate) use texts::TextPlaces;
+pub(crate) use vision::Sight;
 
 use crate::weights::{Bound, Weight};
 
@@ -106,7 +108,11 @@ pub(crate) enum SeenKeys {
         centre: Option<Slice>,
     },
     /// Those of their text.
-    Text { distances: Option<DistanceBias> },
+    Text {
+        distances: Option<DistanceBias>,
+        /// Cosines and sines for queries and keys, (rows, 2, head_dim / 2), where RoPE does not follow from the row's position.
+        turns: Option<Slice>,
+    },
 }
 
 /// The memory of attention across.
@@ -276,6 +282,7 @@ impl<'a> Builder<'a> {
     /// The residual stream times a number becomes the residual stream.
     fn scale_stream(&mut self, scale: f32) {
         self.ops.push(Op::Weigh(op::Weigh {
+            rows: Rows::All,
             x: self.stream.slice(),
             weights: Weights::One(scale),
             n_used: 1,
@@ -350,7 +357,7 @@ impl<'a> Builder<'a> {
                     sinks: attention.sinks,
                 }));
             }
-            SeenKeys::Text { distances } => {
+            SeenKeys::Text { distances, turns } => {
                 let turned = [(q, attention.heads), (k, attention.kv_heads)];
                 for (x, n_heads) in turned.into_iter().filter(|_| attention.rope.is_some()) {
                     self.ops.push(Op::Rope(op::Rope {
@@ -358,6 +365,16 @@ impl<'a> Builder<'a> {
                         n_heads,
                         head_dim: attention.head_dim,
                         rope: rope(attention, memory.divisors),
+                    }));
+                }
+                if let Some(turns) = turns {
+                    self.ops.extend(turned.map(|(x, n_heads)| {
+                        Op::TurnHeads(op::TurnHeads {
+                            x,
+                            n_heads,
+                            head_dim: attention.head_dim,
+                            turns,
+                        })
                     }));
                 }
                 self.ops.push(Op::AttendRows(op::AttendRows {

@@ -124,6 +124,14 @@ pub enum EngineError {
         /// What is missing.
         why: String,
     },
+    /// An image that a vision tower cannot read.
+    #[error("{}: the image does not fit this vision tower: {why}", path.display())]
+    Image {
+        /// The tower's file or folder.
+        path: PathBuf,
+        /// The size that was found, and the size that the tower reads.
+        why: String,
+    },
     /// A model whose heads do not fit the format of keys and values.
     #[error(
         "{}: the heads of this model have {head_dim} elements, which keys and values in {} cannot hold: a multiple \

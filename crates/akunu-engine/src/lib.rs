@@ -35,6 +35,7 @@ mod speculation;
 pub mod speech;
 mod suggested;
 mod text;
+pub mod vision;
 mod weights;
 
 pub use adapter::{Adapter, Adapters};

@@ -7,6 +7,7 @@
 mod converted;
 mod copy;
 mod gathered;
+mod kernel;
 mod mlx;
 mod tensor;
 
@@ -17,8 +18,8 @@ use std::sync::Arc;
 
 use crate::error::EngineError;
 use crate::loading::Loading;
-use akunu_arch::{Bind, Change, Ffn, Model, NamedMatrix, NamedVector, OUTPUT, Output};
-use akunu_gguf::{Data, FileBytes, Repacked, WeightStore, WeightView};
+use akunu_arch::{Bind, Change, Ffn, Model, NamedMatrix, NamedVector, OUTPUT, Output, Vision};
+use akunu_gguf::{Data, FileBytes, Repacked, Span, WeightStore, WeightView};
 use akunu_program::{Buffer, Device, Matrix, SharedBytes, SharedMemory, Slice, Storage, VECTOR};
 use converted::repack;
 use copy::{BINDING_ALIGNMENT, copy};
@@ -28,6 +29,8 @@ use tensor::{check_type, view};
 
 /// A model whose weights are on a device.
 pub(crate) type Bound = Model<Weight, Slice>;
+/// A vision tower whose weights are on a device.
+pub(crate) type BoundTower = Vision<Weight, Slice>;
 
 /// The matrix of a product.
 #[derive(Clone, Debug)]
@@ -82,6 +85,47 @@ pub(crate) fn bind(
     (path, loading): (&Path, &Loading),
     device: &mut dyn Device,
 ) -> Result<Bound, EngineError> {
+    let mut bound = model.bind(&mut Binder {
+        parts: shared_parts(store, loading, device)?,
+        store,
+        path,
+        device,
+        whole: HashMap::new(),
+    })?;
+    // The product of tied embeddings is that of the logits, too.
+    if let Output::Logits(logits) = &mut bound.output {
+        logits.weight.name = OUTPUT.to_string();
+    }
+    Ok(bound)
+}
+
+/// Binds the weights of a vision tower. [`Vision::check_weights`] has passed. Those of a folder are copied: most of it is the
+/// language model, which the device need not hold twice.
+pub(crate) fn bind_tower(
+    store: &WeightStore,
+    tower: &Vision,
+    path: &Path,
+    device: &mut dyn Device,
+) -> Result<BoundTower, EngineError> {
+    let parts = match Vision::is_alone(store) {
+        true => shared_parts(store, &Loading::default(), device)?,
+        false => Vec::new(),
+    };
+    tower.bind(&mut Binder {
+        store,
+        path,
+        parts,
+        device,
+        whole: HashMap::new(),
+    })
+}
+
+/// The files of a model as buffers of a device.
+fn shared_parts(
+    store: &WeightStore,
+    loading: &Loading,
+    device: &mut dyn Device,
+) -> Result<Vec<Buffer>, EngineError> {
     for part in store.parts() {
         loading.expect(part.len());
     }
@@ -94,18 +138,7 @@ pub(crate) fn bind(
         });
         parts.push(device.share(bytes, &format!("weights {at}"))?);
     }
-    let mut bound = model.bind(&mut Binder {
-        store,
-        path,
-        parts,
-        device,
-        whole: HashMap::new(),
-    })?;
-    // The product of tied embeddings is that of the logits, too.
-    if let Output::Logits(logits) = &mut bound.output {
-        logits.weight.name = OUTPUT.to_string();
-    }
-    Ok(bound)
+    Ok(parts)
 }
 
 /// The name of the matrix at a place, or of the stack of matrices; empty if there is none.
@@ -125,6 +158,7 @@ pub(crate) fn name_at(model: &Bound, place: Slice) -> &str {
 struct Binder<'a> {
     store: &'a WeightStore,
     path: &'a Path,
+    /// The files; none if all weights are copied.
     parts: Vec<Buffer>,
     device: &'a mut dyn Device,
     /// Whole tensors that were bound, of which several weights may be parts.
@@ -138,6 +172,10 @@ impl Bind for Binder<'_> {
 
     fn matrix(&mut self, weight: &NamedMatrix) -> Result<Weight, EngineError> {
         let name = weight.name.clone();
+        if let Some(patch) = weight.kernel {
+            let matrix = kernel::matrix(self.store, weight, patch, self.path, self.device)?;
+            return Ok(Weight { name, matrix });
+        }
         if !weight.is_contiguous() {
             let matrix =
                 gathered::matrix(&view(self.store, &name), weight, self.path, self.device)?;
@@ -157,7 +195,7 @@ impl Bind for Binder<'_> {
 
     fn vector(&mut self, weight: &NamedVector) -> Result<Slice, EngineError> {
         let view = view(self.store, &weight.name);
-        if weight.times.is_some() || weight.every != [0, 1] {
+        if weight.times.is_some() || !weight.is_whole() {
             return gathered::vector(self.store, weight, self.path, self.device);
         }
         bind_vector(&view, weight.change, self.path, &self.parts, self.device)
@@ -239,6 +277,14 @@ fn some_rows(whole: Matrix, first: u32, rows: u32) -> Matrix {
     }
 }
 
+/// Where bytes lie in a file that is a buffer, if a device can bind them there.
+fn in_file(span: &Span, parts: &[Buffer]) -> Option<Slice> {
+    let &buffer = parts.get(span.part)?;
+    let offset = span.offset;
+    let is_aligned = offset.is_multiple_of(BINDING_ALIGNMENT);
+    is_aligned.then_some(Slice { buffer, offset })
+}
+
 fn bind_matrix(
     view: &WeightView,
     store: &WeightStore,
@@ -248,17 +294,16 @@ fn bind_matrix(
 ) -> Result<Matrix, EngineError> {
     check_type(view, path)?;
     let (place, storage) = match &view.data {
-        Data::Plain(span) if span.offset.is_multiple_of(BINDING_ALIGNMENT) => (
-            Slice {
-                buffer: parts[span.part],
-                offset: span.offset,
-            },
-            Storage::Rows,
-        ),
-        Data::Plain(span) => (copy(span.bytes, view.name, device)?, Storage::Rows),
+        Data::Plain(span) => {
+            let place = match in_file(span, parts) {
+                Some(place) => place,
+                None => copy(span.bytes, view.name, device)?,
+            };
+            (place, Storage::Rows)
+        }
         Data::Mlx(mlx) => match InPlace::of(mlx, store, device) {
-            Some(piece) => piece.bound(parts),
-            None => mlx::copied(mlx, view.name, device)?,
+            Some(piece) if !parts.is_empty() => piece.bound(parts),
+            Some(_) | None => mlx::copied(mlx, view.name, device)?,
         },
         Data::Converted(converted) => {
             converted::bound(&repack(converted, view, path)?, view.name, device)?
@@ -290,11 +335,8 @@ fn bind_vector(
         });
     };
     let in_place = view.dtype == VECTOR && change == Change::None;
-    if in_place && span.offset.is_multiple_of(BINDING_ALIGNMENT) {
-        return Ok(Slice {
-            buffer: parts[span.part],
-            offset: span.offset,
-        });
+    if let Some(place) = in_file(span, parts).filter(|_| in_place) {
+        return Ok(place);
     }
     let mut values = read_vector(view, path)?;
     values

@@ -21,6 +21,8 @@
 //! | nomic-bert | `LayerNorm` | `Rope` | `AttendRows` | `Product`, `Gate` | `Mean` |
 //! | ModernBERT | `LayerNorm` | `Rope` | `AttendRows`, of all rows or those nearby | `Product`, `Gate` | `Mean` or `Gather` |
 //! | Whisper's encoder | `LayerNorm` | `AddLearned` | `AttendRows` | `Convolve`, `Product`, `Activate` | `Product`, `Halves`: keys and values |
+//! | SigLIP | `LayerNorm` | `AddLearned` | `AttendRows` | `Product`, `Activate` | `Weigh`: the mean of squares; `Product` |
+//! | Qwen3-VL's tower | `LayerNorm` | `AddLearned`, `TurnHeads` | `AttendRows` | `Product`, `Activate` | `Product`, `Activate` |
 //! | Whisper's decoder | `LayerNorm` | `AddLearned` | `Attend`; `AttendRows` across | `Product`, `Activate` | `Gather`, logits, `SpeechRules` |
 //!
 //! Every product may have a bias. A decoder without RoPE stores its keys by [`Op::RopeStore`] with divisors that are
@@ -48,7 +50,7 @@ pub use self::product::{Convolve, Product, ScaleRows};
 pub use self::state::{
     ConvForm, DeltaRule, GateOrder, GatedNorm, HeadOrder, ShortConv, SplitHeads, Ssd, StatePool,
 };
-pub use self::texts::{AttendRows, Mean, Rope};
+pub use self::texts::{AttendRows, Mean, Rope, TurnHeads};
 
 /// An operation of a program, on rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,6 +81,7 @@ pub enum Op {
     GatedNorm(GatedNorm),
     SplitHeads(SplitHeads),
     Rope(Rope),
+    TurnHeads(TurnHeads),
     RopeStore(RopeStore),
     ScaleQueries(ScaleQueries),
     Attend(Attend),

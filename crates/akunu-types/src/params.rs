@@ -27,7 +27,7 @@ pub use experts::{ExpertParams, RouteParams, SortExpertsParams, WeighParams};
 pub use kv_cache::KVShiftParams;
 pub use matmul::{DecodeGemmParams, GEMMParams, MLXParams, NormGemvParams};
 pub use norm::{LayerNormParams, RMSNormParams};
-pub use rope::{RoPEParams, RopeStoreParams, ScaleQueriesParams};
+pub use rope::{RoPEParams, RopeStoreParams, ScaleQueriesParams, TurnHeadsParams};
 pub use rows::{AdvanceRowsParams, GatherRowsParams, Row, SamplingRule, ScaleRowsParams};
 pub use sampling::{
     ArgmaxParams, ArgmaxPartialParams, DrawParams, GrammarBitmaskParams, PenaltiesParams,
@@ -51,6 +51,7 @@ pub const ALL: &[StructLayout] = &[
     EmbeddingScaleParams::LAYOUT,
     RopeStoreParams::LAYOUT,
     ScaleQueriesParams::LAYOUT,
+    TurnHeadsParams::LAYOUT,
     KVShiftParams::LAYOUT,
     PenaltiesParams::LAYOUT,
     MLXParams::LAYOUT,

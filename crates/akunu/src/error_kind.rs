@@ -114,6 +114,7 @@ fn engine(error: &EngineError) -> ErrorKind {
         EngineError::Device(_) | EngineError::Step { .. } => ErrorKind::Device,
         EngineError::Cancelled { .. } => ErrorKind::Cancelled,
         EngineError::EmptyText
+        | EngineError::Image { .. }
         | EngineError::KvFormat { .. }
         | EngineError::ContextSize { .. }
         | EngineError::BatchSize { .. }

@@ -6,6 +6,7 @@ mod gguf;
 mod report;
 mod speech;
 mod text;
+mod tower;
 
 use super::Run;
 use crate::failure::Failure;

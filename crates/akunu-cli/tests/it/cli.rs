@@ -179,6 +179,59 @@ fn a_closed_output_ends_the_program_quietly() {
     assert_eq!(stderr, "");
 }
 
+/// Metadata of a vision tower.
+fn tower(path: &std::path::Path, projector: &str) -> String {
+    let mut header = akunu_gguf::GgufHeader::new();
+    header.set("general.architecture", "clip");
+    header.set("clip.projector_type", projector);
+    header.set("clip.use_gelu", &true);
+    for (key, number) in [
+        ("image_size", 512),
+        ("patch_size", 16),
+        ("embedding_length", 768),
+        ("feed_forward_length", 3072),
+        ("block_count", 12),
+        ("attention.head_count", 12),
+        ("projection_dim", 576),
+        ("projector.scale_factor", 4),
+    ] {
+        header.set(&format!("clip.vision.{key}"), &number);
+    }
+    header.set("clip.vision.attention.layer_norm_epsilon", &1e-6f32);
+    for key in ["image_mean", "image_std"] {
+        header.set(&format!("clip.vision.{key}"), &[0.5f32; 3][..]);
+    }
+    header.create(path).unwrap().finish().unwrap();
+    path.to_str().unwrap().to_string()
+}
+
+/// Fails if a tower is shown with a vocabulary and an output layer, or if an unsupported one is refused instead of described.
+#[test]
+fn inspect_shows_what_a_vision_tower_reads_and_gives() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = tower(&folder.path().join("mmproj.gguf"), "idefics3");
+    let done = akunu(["inspect", &file]);
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    let line = "512 × 512 pixels in patches of 16 become 64 rows of 576 (idefics3)";
+    for fact in [line, "layers          12", "12 × 12 heads of 64"] {
+        assert!(done.stdout.contains(fact), "{fact}: {}", done.stdout);
+    }
+    for other in ["tokenizer", "output layer", "context"] {
+        assert!(!done.stdout.contains(other), "{other}: {}", done.stdout);
+    }
+    let done = akunu(["inspect", &file, "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(report["vision"]["rows"], 64);
+    let file = tower(&folder.path().join("other.gguf"), "resampler");
+    let done = akunu(["inspect", &file]);
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    assert!(
+        done.stdout.contains("`resampler` are not supported"),
+        "{}",
+        done.stdout
+    );
+}
+
 /// Names in a file are not ours: escape sequences must not reach the terminal.
 #[test]
 fn control_characters_in_names_are_not_printed() {

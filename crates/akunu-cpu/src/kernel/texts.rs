@@ -2,12 +2,13 @@
 
 use akunu_kernels::kernel::common::mean_rows;
 use akunu_kernels::kernel::embedding::pos_embed_add;
-use akunu_kernels::kernel::rope::rope;
-use akunu_types::params::{GatherRowsParams, PosEmbedParams, RoPEParams, Row};
+use akunu_kernels::kernel::rope::{rope, turn_heads};
+use akunu_program::Pairing;
+use akunu_types::params::{GatherRowsParams, PosEmbedParams, RoPEParams, Row, TurnHeadsParams};
 
 use super::norm::add;
 use super::rope::{frequencies, pairing, rotate};
-use super::rotation::Rotations;
+use super::rotation::{Rotations, Turn};
 use crate::body::Body;
 use crate::call::Call;
 use crate::part::Part;
@@ -56,6 +57,33 @@ impl Body for Rope {
                 let at = row * stride + head * head_dim;
                 // SAFETY: `own`: parts have different rows.
                 unsafe { rotate::<L>(x.write::<f32>(at, head_dim), turns.at(place)) };
+            }
+        }
+    }
+}
+
+/// `x[row][head] = x[row][head] turned by the cosines and sines of the row`. Parts share the rows.
+pub(crate) struct TurnHeads;
+
+impl Body for TurnHeads {
+    #[inline(always)]
+    fn run<L: Lanes>(call: &Call, part: &mut Part) {
+        let p: TurnHeadsParams = call.params();
+        let turn_heads::Buffers { x, turns } = call.buffers();
+        let (n_rows, n_heads, head_dim) =
+            (p.n_rows as usize, p.n_heads as usize, p.head_dim as usize);
+        let turns = turns.read::<f32>(n_rows * head_dim);
+        for row in part.range(n_rows) {
+            let (cosines, sines) = turns[row * head_dim..][..head_dim].split_at(head_dim / 2);
+            let turn = Turn {
+                cosines,
+                sines,
+                pairing: Pairing::Halves,
+            };
+            for head in 0..n_heads {
+                let at = (row * n_heads + head) * head_dim;
+                // SAFETY: `own`: parts have different rows.
+                unsafe { rotate::<L>(x.write::<f32>(at, head_dim), turn) };
             }
         }
     }

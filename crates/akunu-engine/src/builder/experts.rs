@@ -119,6 +119,7 @@ impl Builder<'_> {
             to: results,
         }));
         self.ops.push(Op::Weigh(op::Weigh {
+            rows: Rows::All,
             x: results,
             weights: Weights::Numbers(weights),
             n_used: used,
@@ -148,6 +149,7 @@ impl Builder<'_> {
         };
         self.products(down, &[(&shared.ffn.down, result.slice())]);
         self.ops.push(Op::Weigh(op::Weigh {
+            rows: Rows::All,
             x: result.slice(),
             weights,
             n_used: 1,

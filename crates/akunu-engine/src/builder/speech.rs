@@ -77,7 +77,10 @@ impl Builder<'_> {
                 mixer: MixerMemory::Attention(AttentionMemory {
                     // Nothing turns.
                     divisors: signal.signal.into(),
-                    keys: SeenKeys::Text { distances: None },
+                    keys: SeenKeys::Text {
+                        distances: None,
+                        turns: None,
+                    },
                 }),
                 cross: None,
                 router: None,

@@ -117,6 +117,7 @@ fn layers(file: &EncoderFile, divisors: Buffer) -> Vec<LayerMemory> {
             },
             keys: SeenKeys::Text {
                 distances: file.distance_bias,
+                turns: None,
             },
         }),
         cross: None,

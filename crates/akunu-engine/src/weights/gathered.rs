@@ -86,7 +86,7 @@ fn transposed(bytes: &[u8], weight: &NamedMatrix, len: usize) -> Vec<u8> {
     found
 }
 
-/// A vector that is multiplied by another one, or that has every second number of a tensor.
+/// A vector that is multiplied by another one, or that has some of the numbers of a tensor.
 pub(super) fn vector(
     store: &WeightStore,
     weight: &NamedVector,
@@ -96,7 +96,8 @@ pub(super) fn vector(
     let read = |name: &str| -> Result<Vec<f32>, EngineError> {
         let values = read_vector(&view(store, name), path)?;
         let [first, step] = weight.every.map(|n| n as usize);
-        let own = values.into_iter().skip(first).step_by(step);
+        let len = weight.rows as usize * weight.cols as usize;
+        let own = values.into_iter().skip(first).step_by(step).take(len);
         Ok(own.map(|value| weight.change.of(value)).collect())
     };
     let mut values = read(&weight.name)?;

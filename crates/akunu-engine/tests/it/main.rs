@@ -38,4 +38,5 @@ mod schedules;
 mod score;
 mod states;
 mod tiny_model;
+mod vision;
 mod watched_reading;

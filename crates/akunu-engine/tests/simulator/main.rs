@@ -14,3 +14,4 @@ mod experts;
 mod mlx;
 mod recorded;
 mod speech;
+mod towers;

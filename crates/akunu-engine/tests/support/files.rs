@@ -34,6 +34,11 @@ pub fn write_gguf(model: &Fixture, folder: &Path) -> PathBuf {
                 let flags: Vec<bool> = list.iter().filter_map(Value::as_bool).collect();
                 header.set(key, &flags[..]);
             }
+            Value::Array(list) if list.iter().all(Value::is_f64) => {
+                let numbers = list.iter().filter_map(Value::as_f64);
+                let numbers: Vec<f32> = numbers.map(|number| number as f32).collect();
+                header.set(key, &numbers[..]);
+            }
             Value::Array(list) => {
                 let numbers = list.iter().filter_map(Value::as_u64);
                 let numbers: Vec<u32> = numbers.map(|number| number as u32).collect();
@@ -58,6 +63,18 @@ pub fn write_gguf(model: &Fixture, folder: &Path) -> PathBuf {
         let mut dims: Vec<u64> = weight.shape.iter().rev().copied().collect();
         if let Some(rows) = weight.gguf_rows {
             dims = vec![dims[0] / rows, rows];
+        }
+        if weight.gguf_kernel > 0 {
+            let side = weight.gguf_kernel as u64;
+            let dims = vec![side, side, 3, dims[1]];
+            tensors.push((&weight.gguf, dims, weight.gguf_kernel()));
+            continue;
+        }
+        if !weight.gguf_frames.is_empty() {
+            dims.remove(2);
+            let kernels = weight.gguf_kernels();
+            tensors.extend(kernels.map(|(name, values)| (name, dims.clone(), values)));
+            continue;
         }
         if !weight.gguf_pieces.is_empty() {
             let parts = weight.gguf_pieced();

@@ -29,6 +29,22 @@ pub struct Fixture {
     /// What an encoder makes of some texts.
     #[serde(default)]
     pub texts: Vec<Text>,
+    /// Images, and the rows that a vision tower makes of them.
+    #[serde(default)]
+    pub images: Vec<Image>,
+}
+
+/// An image, and the rows that a vision tower makes of it.
+#[derive(Deserialize)]
+pub struct Image {
+    /// Lines of patches.
+    pub height: u32,
+    /// Patches of a line.
+    pub width: u32,
+    /// (squares of patches, width of the language model).
+    pub rows: Vec<f32>,
+    /// Rows for the first layers of the language model, each of the same shape.
+    pub deep: Vec<Vec<f32>>,
 }
 
 /// A text, and what an encoder makes of it.
@@ -78,6 +94,13 @@ pub struct Weight {
     /// Tensors that GGUF has instead of it: names, and their rows, as the first of each piece and their number.
     #[serde(default)]
     pub gguf_pieces: Vec<(String, Vec<[usize; 2]>)>,
+    /// Tensors that GGUF has for each image, if the weight has the kernels of several: (outputs, channels, images, side, side).
+    #[serde(default)]
+    pub gguf_frames: Vec<String>,
+    /// Pixels on a side of the kernel that the weight, (outputs, side * side * 3), is in GGUF, (outputs, 3, side, side); 0 for
+    /// others.
+    #[serde(default)]
+    pub gguf_kernel: usize,
     /// Whether GGUF has `-e^w`.
     #[serde(default)]
     pub minus_exp: bool,
@@ -183,6 +206,30 @@ impl Weight {
                 .copied()
                 .collect()
         })
+    }
+
+    /// The kernel that GGUF has of it, (outputs, 3, side, side).
+    pub fn gguf_kernel(&self) -> Vec<f32> {
+        let (values, plane) = (self.values(), self.gguf_kernel * self.gguf_kernel);
+        let of_output = |pixels: &[f32]| {
+            let at = (0..3 * plane).map(|at| pixels[at % plane * 3 + at / plane]);
+            at.collect::<Vec<f32>>()
+        };
+        values.chunks_exact(3 * plane).flat_map(of_output).collect()
+    }
+
+    /// The kernels of each image, (outputs, channels, side, side), and their names in GGUF.
+    pub fn gguf_kernels(&self) -> impl Iterator<Item = (&str, Vec<f32>)> {
+        let (values, plane) = (self.values(), self.shape[3] * self.shape[4]);
+        let n_frames = self.gguf_frames.len();
+        self.gguf_frames
+            .iter()
+            .enumerate()
+            .map(move |(frame, name)| {
+                let planes = values.chunks_exact(plane as usize);
+                let own = planes.skip(frame).step_by(n_frames);
+                (name.as_str(), own.flatten().copied().collect())
+            })
     }
 
     /// The tensors that GGUF has instead of it, with their rows and values.

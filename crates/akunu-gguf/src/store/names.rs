@@ -11,21 +11,29 @@ mod ffn;
 mod module;
 mod norms;
 mod states;
+mod vision;
 
 use module::Module;
 
 /// Names without their suffix.
-const MODULES: [&[Module]; 6] = [
+const MODULES: [&[Module]; 7] = [
     ends::MODULES,
     attention::MODULES,
     norms::MODULES,
     ffn::MODULES,
     experts::MODULES,
     states::MODULES,
+    vision::MODULES,
 ];
 
 /// Names whose suffix differs in some container, or is missing there.
-const WHOLE_NAMES: [&[Module]; 4] = [ends::WHOLE, attention::WHOLE, experts::WHOLE, states::WHOLE];
+const WHOLE_NAMES: [&[Module]; 5] = [
+    ends::WHOLE,
+    attention::WHOLE,
+    experts::WHOLE,
+    states::WHOLE,
+    vision::WHOLE,
+];
 
 /// What wrappers put before a Hugging Face name.
 const HF_PREFIXES: [&str; 5] = ["model.", "language_model.", "backbone.", "bert.", "mpnet."];
@@ -38,7 +46,9 @@ pub fn canonical_from_gguf(name: &str) -> Option<String> {
 /// The canonical name of a Hugging Face tensor; `None` when the table does not have it. `sandwich`:
 /// whether the model has a norm after each block, see [`has_sandwich_norms`].
 pub fn canonical_from_hugging_face(name: &str, sandwich: bool) -> Option<String> {
-    translate(without_prefixes(name), |module, pattern| {
+    let name = without_prefixes(name);
+    let tower = vision::without_wrapper(name);
+    translate(tower.as_deref().unwrap_or(name), |module, pattern| {
         let mut names = module.hugging_face.iter();
         names.any(|name| name.holds(sandwich) == Some(pattern))
     })
@@ -140,6 +150,28 @@ mod tests {
         assert_eq!(canonical_from_hugging_face(wrapped, false), name);
     }
 
+    /// Fails if the weights of a tower get the names of the language model's in the same folder.
+    #[test]
+    fn a_vision_tower_has_names_of_its_own() {
+        let name = Some("vision.layers.3.attention.q.weight".to_string());
+        assert_eq!(canonical_from_gguf("v.blk.3.attn_q.weight"), name);
+        for wrapper in [
+            "model.vision_model.",
+            "vision_tower.vision_model.",
+            "model.vision_tower.",
+            "vision_model.",
+        ] {
+            let tensor = format!("{wrapper}encoder.layers.3.self_attn.q_proj.weight");
+            assert_eq!(
+                canonical_from_hugging_face(&tensor, false),
+                name,
+                "{tensor}"
+            );
+        }
+        let second = canonical_from_gguf("v.patch_embd.weight.1");
+        assert_eq!(second.as_deref(), Some("vision.patches.weight.1"));
+    }
+
     #[test]
     fn post_attention_layernorm_means_two_things() {
         let name = "model.layers.0.post_attention_layernorm.weight";
@@ -178,7 +210,7 @@ mod tests {
     fn what_is_not_in_the_table_is_not_guessed() {
         assert_eq!(canonical_from_gguf("blk.0.attn_q.scales"), None);
         assert_eq!(canonical_from_gguf("blk.x.attn_q.weight"), None);
-        assert_eq!(canonical_from_gguf("v.patch_embd.weight"), None);
+        assert_eq!(canonical_from_gguf("a.blk.0.attn_q.weight"), None);
         assert_eq!(
             canonical_from_gguf("rope_freqs.weight").as_deref(),
             Some("rope_freqs")

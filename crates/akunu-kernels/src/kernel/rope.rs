@@ -16,6 +16,7 @@ pub mod head_norm_rope_neox_store;
 pub mod rope;
 pub mod rope_store;
 pub mod scale_queries;
+pub mod turn_heads;
 
 #[cfg(feature = "testing")]
 pub(crate) mod cases;

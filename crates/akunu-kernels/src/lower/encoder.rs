@@ -7,13 +7,13 @@ use crate::kernel::convert::halves;
 use crate::kernel::embedding::pos_embed_add;
 use crate::kernel::matmul::product;
 use crate::kernel::norm::layernorm;
-use crate::kernel::rope::rope;
+use crate::kernel::rope::{rope, turn_heads};
 use std::mem::offset_of;
 
 use akunu_program::{ActivationFunction, Count, LearnedBy, Pairing, RowKeys, op};
 use akunu_types::params::{
     ElementwiseParams, GEMMParams, GatherRowsParams, LayerNormParams, MatrixParams, PosEmbedParams,
-    RoPEParams, RowAttentionParams,
+    RoPEParams, RowAttentionParams, TurnHeadsParams,
 };
 
 use super::cache::rope_constants;
@@ -159,6 +159,21 @@ impl Lowering<'_> {
             rows: self.step().rows.into(),
             freqs: rope.divisors,
         };
+        self.push(KernelCall::new(key, &params, buffers, "rope").with_rows([field]));
+    }
+
+    pub(super) fn turn_heads(&mut self, turn: &op::TurnHeads) {
+        let params = TurnHeadsParams {
+            n_heads: turn.n_heads,
+            head_dim: turn.head_dim,
+            ..Default::default()
+        };
+        let field = RowField::new(offset_of!(TurnHeadsParams, n_rows), Count::Rows);
+        let buffers = turn_heads::Buffers {
+            x: turn.x,
+            turns: turn.turns,
+        };
+        let key = PipelineKey::plain(KernelId::TurnHeads);
         self.push(KernelCall::new(key, &params, buffers, "rope").with_rows([field]));
     }
 

@@ -117,7 +117,7 @@ impl Lowering<'_> {
             weight,
             ..Default::default()
         };
-        let field = RowField::new(offset_of!(WeighParams, n_rows), Count::Rows);
+        let field = RowField::new(offset_of!(WeighParams, n_rows), weigh.rows.count());
         let buffers = weigh_rows::Buffers {
             x: weigh.x,
             weights,

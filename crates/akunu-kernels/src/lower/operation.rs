@@ -30,6 +30,7 @@ impl Lowering<'_> {
             Op::GatedNorm(norm) => self.gated_norm(norm),
             Op::SplitHeads(split) => self.split_heads(split),
             Op::Rope(rope) => self.rope(rope),
+            Op::TurnHeads(turn) => self.turn_heads(turn),
             Op::AttendRows(attend) => self.attend_rows(attend),
             Op::Mean(mean) => self.mean(mean),
             Op::Product(_) => unreachable!("products are lowered with those after them"),

@@ -97,6 +97,7 @@ kernel_table! {
         SpeechRules => sampling::speech_rules::ROW,
         TensorAttention => nvidia::tensor_attention::ROW,
         TokenScores => sampling::token_scores::ROW,
+        TurnHeads => rope::turn_heads::ROW,
         WeighRows => experts::weigh_rows::ROW,
     }
     grid {

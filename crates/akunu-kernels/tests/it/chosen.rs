@@ -339,6 +339,12 @@ fn of_encoders() -> Vec<Op> {
             width: DIM,
             factors: at(12),
         }),
+        Op::TurnHeads(op::TurnHeads {
+            x,
+            n_heads: 2,
+            head_dim: 64,
+            turns: at(12),
+        }),
         Op::ScaleQueries(op::ScaleQueries {
             q: x,
             n_heads: 2,
@@ -371,6 +377,7 @@ fn of_experts() -> Vec<Op> {
             fault: at(23),
         }),
         Op::Weigh(op::Weigh {
+            rows: Rows::All,
             x: at(20),
             weights: Weights::Numbers(at(22)),
             n_used: 2,

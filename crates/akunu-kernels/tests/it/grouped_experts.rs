@@ -5,7 +5,7 @@ use akunu_kernels::chip::ChipConfig;
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_kernels::{KernelDevice, KernelId, lower};
 use akunu_program::{
-    Buffer, Counts, Device, ExpertMatrix, GateFunction, Matrix, Op, Program, RowTable, Slice,
+    Buffer, Counts, Device, ExpertMatrix, GateFunction, Matrix, Op, Program, RowTable, Rows, Slice,
     StepMemory, Storage, Weights, op,
 };
 use akunu_types::DType;
@@ -106,6 +106,7 @@ fn weighed(n_rows: u32, chip: Option<&ChipConfig>) -> (Vec<KernelId>, Vec<f32>) 
                 to: results,
             }),
             Op::Weigh(op::Weigh {
+                rows: Rows::All,
                 x: results,
                 weights: Weights::Numbers(weights),
                 n_used: EXPERTS[1],

@@ -5,6 +5,7 @@
 use crate::activation::GateFunction;
 use crate::buffer::Slice;
 use crate::matrix::Matrix;
+use crate::step::Rows;
 
 /// What becomes of the logits of a router before the best are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +120,8 @@ pub enum Weights {
 /// `to[r] = Σ_i weights[r][i] * x[r][i]`, or `to[r] += …`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weigh {
+    /// Which rows.
+    pub rows: Rows,
     /// (rows, used, width).
     pub x: Slice,
     /// The weights.

@@ -17,6 +17,20 @@ pub struct Rope {
     pub rope: position::Rope,
 }
 
+/// Turns every head of x by angles of its row, in place: `a, b = a * cosine - b * sine, a * sine + b * cosine`, where a and b are
+/// elements d and d + head_dim / 2 of a head. Patches of an image turn by their line and their column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TurnHeads {
+    /// (rows, n_heads, head_dim).
+    pub x: Slice,
+    /// Heads of a row.
+    pub n_heads: u32,
+    /// Elements of a head.
+    pub head_dim: u32,
+    /// The cosines of a row's pairs, then their sines, (rows, 2, head_dim / 2).
+    pub turns: Slice,
+}
+
 /// Attention of each row over rows of two matrices.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AttendRows {

@@ -69,6 +69,22 @@ shared_struct! {
 }
 
 shared_struct! {
+    /// Turns the heads of rows by cosines and sines that the host has computed.
+    ///
+    /// x is (n_rows, n_heads, head_dim), turns are (n_rows, head_dim): the cosines of a row's pairs, then their sines.
+    pub struct TurnHeadsParams = "TurnHeadsParams", size = 16 {
+        /// Number of rows.
+        0 => n_rows: u32,
+        /// Heads of a row.
+        4 => n_heads: u32,
+        /// Elements of a head, an even number.
+        8 => head_dim: u32,
+        /// Unused, zero.
+        12 => _pad0: u32,
+    }
+}
+
+shared_struct! {
     /// Multiplies queries by factors of their positions and of the elements that turn.
     ///
     /// q is (n_rows, n_heads, head_dim). With `t = 1 + temperature * ln(1 + position / period)`, where the division is that of whole

@@ -4,12 +4,19 @@ use super::attention::Attention;
 use super::report::{Description, Tokenizer};
 use akunu_gguf::{GgufError, Metadata, Value};
 
+/// The architecture of a vision tower, and how the keys of its numbers begin.
+pub const TOWER: &str = "clip";
+const TOWER_KEYS: &str = "clip.vision";
+
 /// What the metadata says. Keys of another type than expected are errors that name them.
 pub fn describe(metadata: &Metadata) -> Result<Description, GgufError> {
     let architecture = metadata.string("general.architecture")?;
     let keys = Keys {
         metadata,
-        architecture: architecture.unwrap_or_default(),
+        architecture: match architecture {
+            Some(TOWER) => TOWER_KEYS,
+            other => other.unwrap_or_default(),
+        },
     };
     Ok(Description {
         architecture: architecture.map(str::to_string),
@@ -23,7 +30,7 @@ pub fn describe(metadata: &Metadata) -> Result<Description, GgufError> {
     })
 }
 
-/// Metadata keys that begin with the architecture's name.
+/// Metadata keys that begin with the architecture's name, or with that of a tower.
 struct Keys<'a> {
     metadata: &'a Metadata,
     architecture: &'a str,

@@ -1,11 +1,12 @@
 //! Everything that `inspect` says, as data: `--json` prints it as it is.
 
 use super::attention::Attention;
+use super::tower::Tower;
 use super::{folder, gguf};
 use crate::failure::Failure;
 use crate::floor;
 use akunu::SessionOptions;
-use akunu_arch::{EncoderUse, Model};
+use akunu_arch::{EncoderUse, Layer, Model};
 use akunu_gguf::{Container, WeightStore};
 use akunu_kernels::ChipConfig;
 use akunu_types::{DType, KvFormat};
@@ -25,6 +26,12 @@ pub struct Report {
     /// What an encoder gives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encoder: Option<Encoder>,
+    /// A vision tower.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vision: Option<Tower>,
+    /// Why a vision tower that is alone in its file cannot be run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unsupported: Option<String>,
     /// The layers that are alike, in the order of the first of each; empty for a model that cannot be run.
     pub layer_kinds: Vec<LayerKind>,
     pub weights: Weights,
@@ -72,9 +79,9 @@ pub struct LayerKind {
 }
 
 impl LayerKind {
-    fn all(model: &Model) -> Vec<LayerKind> {
+    fn all(layers: &[Layer]) -> Vec<LayerKind> {
         let mut kinds: Vec<LayerKind> = Vec::new();
-        for layer in model.layers.iter().map(ToString::to_string) {
+        for layer in layers.iter().map(ToString::to_string) {
             match kinds.iter_mut().find(|kind| kind.layer == layer) {
                 Some(kind) => kind.layers += 1,
                 None => kinds.push(LayerKind { layers: 1, layer }),
@@ -206,6 +213,16 @@ impl Report {
             attention.bias_distance = distances.map(|distances| distances.buckets.max_distance);
         }
         let config = config.as_ref();
+        let (tower, unsupported) = match Tower::of(store) {
+            None => (None, None),
+            Some(Ok(tower)) => (Some(tower), None),
+            Some(Err(why)) => (None, Some(why)),
+        };
+        let layers = match (config, &tower) {
+            (Some(config), _) => &config.layers[..],
+            (None, Some((_, vision))) => &vision.layers[..],
+            (None, None) => &[],
+        };
         Ok(Report {
             path: path.display().to_string(),
             format,
@@ -213,7 +230,9 @@ impl Report {
             files: store.parts().len(),
             parameters: store.iter().map(|w| w.dims.n_elements() as u64).sum(),
             tied_embeddings: store.has_tied_embeddings(),
-            layer_kinds: config.map(LayerKind::all).unwrap_or_default(),
+            layer_kinds: LayerKind::all(layers),
+            vision: tower.map(|(tower, _)| tower),
+            unsupported,
             weights: Weights::of(store, config),
             kv_cache: config.and_then(|config| KvCache::of(config, context)),
             state_bytes: config.map(Model::state_bytes).filter(|&bytes| bytes > 0),
@@ -222,6 +241,11 @@ impl Report {
             floor: None,
             tensors: None,
         })
+    }
+
+    /// Whether the file is a vision tower and nothing else.
+    pub fn is_tower(&self) -> bool {
+        self.description.architecture.as_deref() == Some(gguf::TOWER)
     }
 
     /// Adds the list of tensors.

@@ -16,7 +16,9 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     fact("architecture", &known(&about.architecture))?;
     fact("name", &known(&about.name))?;
     fact("parameters", &count(report.parameters))?;
-    fact("context length", &number(about.context_length))?;
+    if !report.is_tower() {
+        fact("context length", &number(about.context_length))?;
+    }
     fact("layers", &number(about.layers))?;
     fact("dimension", &number(about.embedding_length))?;
     fact("feed forward", &number(about.feed_forward_length))?;
@@ -26,18 +28,22 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     for kind in &report.layer_kinds {
         fact("", &format!("{} × {}", kind.layers, kind.layer))?;
     }
-    match &report.encoder {
-        Some(encoder) => fact("gives", &encoder_line(encoder))?,
-        None if report.tied_embeddings => fact("output layer", "the token embedding")?,
-        None => fact("output layer", "its own weights")?,
+    if let Some(tower) = &report.vision {
+        fact("images", &tower.line())?;
     }
-    fact(
-        "tokenizer",
-        &about
-            .tokenizer
-            .as_ref()
-            .map_or("none".to_string(), tokenizer_line),
-    )?;
+    if let Some(why) = &report.unsupported {
+        fact("images", &format!("cannot be read: {why}"))?;
+    }
+    if !report.is_tower() {
+        match &report.encoder {
+            Some(encoder) => fact("gives", &encoder_line(encoder))?,
+            None if report.tied_embeddings => fact("output layer", "the token embedding")?,
+            None => fact("output layer", "its own weights")?,
+        }
+        let tokenizer = about.tokenizer.as_ref();
+        let tokenizer = tokenizer.map_or("none".to_string(), tokenizer_line);
+        fact("tokenizer", &tokenizer)?;
+    }
     let weights = if report.weights.types.is_empty() {
         "none: the file has no tensors".to_string()
     } else {
