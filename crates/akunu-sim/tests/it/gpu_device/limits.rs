@@ -164,17 +164,17 @@ fn a_launch_keeps_to_the_limit_of_its_pipeline() {
     assert!((free - capped).abs() < 1e-3 * free, "{free} and {capped}");
 }
 
-/// A launch of a size that every pipeline should take is not asked about when it is laid out; it is
-/// refused with both numbers when the program is loaded, before anything is submitted.
+/// A launch that cannot become small enough is refused with both numbers when the program is loaded, before anything is
+/// submitted.
 #[test]
 fn a_launch_beyond_its_pipeline_is_refused() {
-    let backend = SimBackend::with_thread_limit(simulator(), Schedule::Ascending, 128);
+    let backend = SimBackend::with_thread_limit(simulator(), Schedule::Ascending, 16);
     let log = backend.log();
     let mut device = SimDevice::over(backend, ChipConfig::m1());
-    let refused = gate(&mut device, [0, 16], 64).expect_err("256 threads");
+    let refused = gate(&mut device, [0, 16], 64).expect_err("a SIMD group has 32 threads");
     assert_eq!(
         refused.to_string(),
-        "dispatch 0 (silu_gate_f32) failed: it is launched with 256 threads, its pipeline allows 128"
+        "dispatch 0 (silu_gate_f32) failed: it is launched with 32 threads, its pipeline allows 16"
     );
     assert!(log.submissions().is_empty());
 }
