@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -40,6 +41,7 @@ pub struct SimBackend {
     n_buffers: u32,
     log: CallLog,
     keeps_rounds: bool,
+    headroom: Arc<AtomicU64>,
 }
 
 /// The calls of each submission, shared by all clones.
@@ -112,6 +114,7 @@ impl SimBackend {
             n_buffers: 0,
             log,
             keeps_rounds: false,
+            headroom: Arc::new(AtomicU64::new(u64::MAX)),
         }
     }
 
@@ -127,6 +130,11 @@ impl SimBackend {
             keeps_rounds,
             ..self
         }
+    }
+
+    /// The same on a machine that has only `headroom` bytes left, a number that the test changes.
+    pub fn with_headroom(self, headroom: Arc<AtomicU64>) -> SimBackend {
+        SimBackend { headroom, ..self }
     }
 
     /// The calls of all submissions, so far and from now on.
@@ -211,6 +219,10 @@ impl Backend for SimBackend {
 
     fn limits(&self) -> Limits {
         self.limits
+    }
+
+    fn headroom(&self) -> u64 {
+        self.headroom.load(Ordering::Relaxed)
     }
 
     fn compiler(&self) -> Arc<SimCompiler> {

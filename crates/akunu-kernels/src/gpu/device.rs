@@ -247,7 +247,7 @@ impl<B: Backend> Device for GpuDevice<B> {
     }
 
     fn memory_limit(&self) -> Option<u64> {
-        Some(self.buffers.room())
+        Some(self.buffers.room(&self.backend))
     }
 
     fn allocate(&mut self, bytes: usize, label: &str) -> Result<Buffer, DeviceError> {

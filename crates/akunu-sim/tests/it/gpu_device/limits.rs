@@ -1,6 +1,7 @@
 //! Memory and threads that are not there.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use akunu_kernels::gpu::{Call, Limits};
 use akunu_kernels::kernel::activation::{gate, silu};
@@ -120,6 +121,24 @@ fn more_memory_than_the_device_should_use_is_refused() {
     device
         .allocate(10 << 20, "KV cache")
         .expect("what was released can be used");
+}
+
+/// Breaks when a device counts only its own buffers: two models of a process would wire more than the machine has.
+#[test]
+fn memory_that_others_have_taken_is_not_given_away() {
+    let headroom = Arc::new(AtomicU64::new(8 << 20));
+    let backend = SimBackend::new(simulator(), Schedule::Ascending);
+    let backend = backend.with_headroom(Arc::clone(&headroom));
+    let mut device = SimDevice::over(backend, ChipConfig::m1());
+    device.allocate(6 << 20, "weights").expect("fits");
+    headroom.store(1 << 20, Ordering::Relaxed);
+    assert_eq!(device.memory_limit(), Some(1 << 20));
+    let refused = device.allocate(5 << 20, "KV cache").expect_err("5 of 1");
+    assert_eq!(
+        refused.to_string(),
+        "KV cache needs 5 MiB, 6 MiB are in use and the device should use at most 7 MiB: take a \
+         smaller model or context, or the CPU device"
+    );
 }
 
 /// A pipeline that allows fewer threads than the chip: the launch is laid out again for that many.
