@@ -46,7 +46,7 @@ impl Rules for NvidiaRules {
     }
 
     fn product_kernel(&self, shape: &ProductShape) -> KernelId {
-        select::product_kernel(shape)
+        select::product_kernel(shape, &self.chip.thresholds)
     }
 
     fn attend(&self, lowering: &mut Lowering, attend: &op::Attend) {
