@@ -12,7 +12,9 @@
 mod sanitizer;
 mod time;
 
-use akunu_cuda::PtxSources;
+pub use time::PRODUCTS;
+
+use akunu_cuda::{CudaDevice, PtxSources};
 use akunu_kernels::KernelId;
 use akunu_kernels::case::{Cases, Outcome};
 use akunu_kernels::flatten::metal_files;
@@ -87,6 +89,17 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return model();
     }
     Ok(())
+}
+
+/// The first GPU, with the PTX of a folder, or PTX that is compiled now.
+pub fn open(ptx: Option<&Path>) -> Result<CudaDevice, Failure> {
+    let kernels = workspace::root().join("kernels");
+    let folder = match ptx {
+        Some(folder) => folder.to_owned(),
+        None => compile(&kernels)?,
+    };
+    let sources = sources(&kernels, &folder, false)?;
+    akunu_cuda::open_with(0, sources).map_err(|error| Failure::Found(error.to_string()))
 }
 
 /// The tests of models on the GPU.
