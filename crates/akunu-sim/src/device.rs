@@ -70,6 +70,8 @@ type SharedMemory = Arc<Mutex<HashMap<u32, SimBuffer>>>;
 pub struct SimMemory {
     number: u32,
     memory: SharedMemory,
+    bytes: u64,
+    headroom: Arc<AtomicU64>,
 }
 
 /// A kernel with its constants.
@@ -132,7 +134,7 @@ impl SimBackend {
         }
     }
 
-    /// The same on a machine that has only `headroom` bytes left, a number that the test changes.
+    /// The same on a machine that has only `headroom` bytes left: buffers take from it, and so may the test.
     pub fn with_headroom(self, headroom: Arc<AtomicU64>) -> SimBackend {
         SimBackend { headroom, ..self }
     }
@@ -143,12 +145,16 @@ impl SimBackend {
     }
 
     fn add(&mut self, buffer: std::io::Result<SimBuffer>) -> Option<SimMemory> {
-        let number = self.n_buffers;
-        lock(&self.memory).insert(number, buffer.ok()?);
+        let (number, buffer) = (self.n_buffers, buffer.ok()?);
+        let bytes = buffer.bytes().len() as u64;
+        self.headroom.fetch_sub(bytes, Ordering::Relaxed);
+        lock(&self.memory).insert(number, buffer);
         self.n_buffers += 1;
         Some(SimMemory {
             number,
             memory: Arc::clone(&self.memory),
+            bytes,
+            headroom: Arc::clone(&self.headroom),
         })
     }
 
@@ -329,6 +335,7 @@ impl Numbered for SimMemory {
 impl Drop for SimMemory {
     fn drop(&mut self) {
         lock(&self.memory).remove(&self.number);
+        self.headroom.fetch_add(self.bytes, Ordering::Relaxed);
     }
 }
 

@@ -251,7 +251,14 @@ impl<B: Backend> Device for GpuDevice<B> {
     }
 
     fn allocate(&mut self, bytes: usize, label: &str) -> Result<Buffer, DeviceError> {
-        self.buffers.allocate(&mut self.backend, bytes, label)
+        match self.buffers.allocate(&mut self.backend, bytes, label) {
+            // What was released under way is freed when that has ended.
+            Err(DeviceError::Budget { .. }) if self.flights.len() > 0 => {
+                self.wait_all()?;
+                self.buffers.allocate(&mut self.backend, bytes, label)
+            }
+            done => done,
+        }
     }
 
     fn share(&mut self, bytes: SharedBytes, label: &str) -> Result<Buffer, DeviceError> {

@@ -25,7 +25,7 @@ pub trait WiredSet {
 
     /// Adds a buffer at the next commit.
     fn add(&mut self, buffer: &Self::Buffer);
-    /// Removes a buffer at the next commit.
+    /// Removes a buffer at the next commit, and keeps it alive until then.
     fn remove(&mut self, buffer: &Self::Buffer);
     /// Removes all buffers at the next commit.
     fn clear(&mut self);
@@ -44,6 +44,8 @@ pub struct Residency<S: WiredSet> {
     set: S,
     /// Whether it changed since the last commit.
     is_changed: bool,
+    /// Whether buffers wait for that commit to be freed.
+    holds_removed: bool,
     /// When it was used last.
     used: Instant,
 }
@@ -54,6 +56,7 @@ impl<S: WiredSet> Residency<S> {
         Residency {
             set,
             is_changed: false,
+            holds_removed: false,
             used: Instant::now(),
         }
     }
@@ -67,13 +70,20 @@ impl<S: WiredSet> Residency<S> {
     /// Removes a buffer, from the next commit on.
     pub fn remove(&mut self, buffer: &S::Buffer) {
         self.set.remove(buffer);
-        self.is_changed = true;
+        (self.is_changed, self.holds_removed) = (true, true);
     }
 
     /// Removes a buffer whose memory goes at once, as a mapped file does.
     pub fn remove_now(&mut self, buffer: &S::Buffer) {
         self.remove(buffer);
         self.commit();
+    }
+
+    /// Frees the buffers that were removed: before the system is asked how much memory is left.
+    pub fn free_removed(&mut self) {
+        if self.holds_removed {
+            self.commit();
+        }
     }
 
     /// Before each submission, and when a program was loaded.
@@ -96,7 +106,7 @@ impl<S: WiredSet> Residency<S> {
         if self.is_changed {
             self.set.commit();
             self.set.request();
-            self.is_changed = false;
+            (self.is_changed, self.holds_removed) = (false, false);
         }
     }
 }
@@ -175,6 +185,20 @@ mod tests {
         residency.beat();
         residency.beat();
         assert_eq!(log.take(), ["commit", "request", "request"]);
+    }
+
+    /// Breaks when memory that was given back counts as taken, or each question about memory is a commit.
+    #[test]
+    fn removed_buffers_are_freed_before_memory_is_counted() {
+        let log = Log::default();
+        let mut residency = Residency::new(log.clone());
+        residency.add("weights");
+        residency.free_removed();
+        assert_eq!(log.take(), ["add weights"]);
+        residency.remove("weights");
+        residency.free_removed();
+        residency.free_removed();
+        assert_eq!(log.take(), ["remove weights", "commit", "request"]);
     }
 
     /// Breaks when a file is unmapped while the set still has its buffer.

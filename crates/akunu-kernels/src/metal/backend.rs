@@ -113,6 +113,9 @@ impl Backend for Metal {
     }
 
     fn headroom(&self) -> u64 {
+        if let Some(residency) = &self.residency {
+            residency.lock().free_removed();
+        }
         let allocated = self.gpu.currentAllocatedSize() as u64;
         wirable_bytes(self.gpu.recommendedMaxWorkingSetSize(), allocated)
     }

@@ -5,6 +5,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use objc2::Message;
 use objc2::available;
 use objc2::rc::{Retained, autoreleasepool};
 use objc2::runtime::ProtocolObject;
@@ -26,9 +27,11 @@ pub(super) struct Residency(Mutex<gpu::Residency<QueueSet>>);
 pub(super) struct QueueSet {
     set: Retained<ProtocolObject<dyn MTLResidencySet>>,
     queue: RawQueue,
+    /// Buffers that were removed and not committed: the set may still use them.
+    leaving: Vec<Retained<RawBuffer>>,
 }
 
-// SAFETY: residency sets and queues belong to no thread; this set is only used under the mutex, one call at a time.
+// SAFETY: residency sets, queues and buffers belong to no thread; this set is only used under the mutex, one call at a time.
 unsafe impl Send for QueueSet {}
 
 impl Residency {
@@ -48,6 +51,7 @@ impl Residency {
         Some(Residency(Mutex::new(gpu::Residency::new(QueueSet {
             set,
             queue,
+            leaving: Vec::new(),
         }))))
     }
 
@@ -89,6 +93,7 @@ impl WiredSet for QueueSet {
 
     fn remove(&mut self, buffer: &RawBuffer) {
         self.set.removeAllocation(as_allocation(buffer));
+        self.leaving.push(buffer.retain());
     }
 
     fn clear(&mut self) {
@@ -97,6 +102,7 @@ impl WiredSet for QueueSet {
 
     fn commit(&mut self) {
         self.set.commit();
+        self.leaving.clear();
     }
 
     fn request(&mut self) {

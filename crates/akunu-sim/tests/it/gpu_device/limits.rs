@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use akunu_kernels::gpu::{Call, Limits};
 use akunu_kernels::kernel::activation::{gate, silu};
+use akunu_kernels::kernel::common::copy;
 use akunu_kernels::kernel::norm::rmsnorm;
 use akunu_kernels::{ChipConfig, KernelCall, KernelDevice, KernelId, PipelineKey};
 use akunu_program::{Device, DeviceError, Room, SharedBytes, Slice};
@@ -139,6 +140,32 @@ fn memory_that_others_have_taken_is_not_given_away() {
         "KV cache needs 5 MiB, 6 MiB are in use and the device should use at most 7 MiB: take a \
          smaller model or context, or the CPU device"
     );
+}
+
+/// Breaks when memory that was released while work was under way is refused, although waiting for that work frees it.
+#[test]
+fn released_memory_is_waited_for() {
+    const COUNT: u32 = 16;
+    let headroom = Arc::new(AtomicU64::new(8 << 20));
+    let backend = SimBackend::new(simulator(), Schedule::Ascending);
+    let mut device = SimDevice::over(backend.with_headroom(headroom), ChipConfig::m1());
+    let x = device.allocate(6 << 20, "x").expect("fits");
+    let y = device.allocate(4 * COUNT as usize, "y").expect("fits");
+    let params = ElementwiseParams {
+        count: COUNT,
+        ..Default::default()
+    };
+    let buffers = copy::Buffers::<Slice> {
+        x: x.into(),
+        y: y.into(),
+    };
+    let copy = KernelCall::new(PipelineKey::plain(KernelId::Copy), &params, buffers, "copy");
+    let plan = device.load_kernels(vec![copy], Room::default());
+    let plan = plan.expect("it compiles and fits");
+    device.submit(plan, None).expect("it is submitted");
+    device.release(x);
+    assert!(device.memory_limit() < Some(2 << 20), "x is in use");
+    device.allocate(5 << 20, "KV cache").expect("x has ended");
 }
 
 /// A pipeline that allows fewer threads than the chip: the launch is laid out again for that many.
