@@ -172,7 +172,8 @@ fn show(report: &PartReport) {
     );
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use super::*;
 
