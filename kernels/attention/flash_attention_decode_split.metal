@@ -7,8 +7,9 @@
 //
 // and zeros and -infinity where the part has no key.
 //
-// Launch:  a SIMD group for each row, head and part. A threadgroup has all heads that share keys, for one or several
-//          parts: grid (rows, KV heads, ceil(parts / parts of a threadgroup)).
+// Launch:  a SIMD group for each row, head and part. A threadgroup has heads that share keys, all of them where the
+//          pipeline allows as many threads, for one or several parts: grid (rows, heads / heads of a threadgroup,
+//          ceil(parts / parts of a threadgroup)).
 // Memory:  keys and values come from memory once, four elements at a time, and for the further heads of a threadgroup from
 //          cache. No barrier, no threadgroup memory.
 
@@ -29,13 +30,14 @@ kernel void flash_attention_decode_split_f16(
     device const uint *table            [[buffer(6)]],
     device float *weights               [[buffer(7)]],  // (n_rows, n_heads, n_parts)
     uint3 place                         [[threadgroup_position_in_grid]],
+    uint3 grid                          [[threadgroups_per_grid]],
     uint simd_group                     [[simdgroup_index_in_threadgroup]],
     uint lane                           [[thread_index_in_simdgroup]],
     uint n_simd_groups                  [[simdgroups_per_threadgroup]]
 ) {
-    const uint n_shared = params.n_heads / params.n_kv_heads;
-    const uint head = place.y * n_shared + simd_group % n_shared;
-    const uint part = place.z * (n_simd_groups / n_shared) + simd_group / n_shared;
+    const uint n_together = params.n_heads / grid.y;
+    const uint head = place.y * n_together + simd_group % n_together;
+    const uint part = place.z * (n_simd_groups / n_together) + simd_group / n_together;
     if (part >= params.n_parts) {
         return;
     }

@@ -4,8 +4,8 @@
 //
 // and zeros where no part has a key.
 //
-// Launch:  one threadgroup of JOIN_THREADS threads for each row (x) and head (y): a thread for each vector of four elements
-//          and every n-th part.
+// Launch:  one threadgroup of up to MAX_THREADS threads for each row (x) and head (y): a thread for each vector of four
+//          elements and every n-th part.
 // Memory:  every part that has a key is read once; the factors of up to MAX_PARTS parts and the sums of the threads are in
 //          threadgroup memory.
 
@@ -18,7 +18,7 @@
 using namespace metal;
 
 constant constexpr uint MAX_PARTS = 64;
-constant constexpr uint JOIN_THREADS = 256;
+constant constexpr uint MAX_THREADS = 256;
 
 kernel void flash_attention_join_f32(
     device const float *parts           [[buffer(0)]],  // (n_rows, n_heads, n_parts, head_dim)
@@ -26,12 +26,13 @@ kernel void flash_attention_join_f32(
     device float *O                     [[buffer(2)]],
     constant AttentionParams &params    [[buffer(3)]],
     uint2 place                         [[threadgroup_position_in_grid]],
+    uint2 n_threads                     [[threads_per_threadgroup]],
     uint thread_index                   [[thread_index_in_threadgroup]],
     uint simd_group                     [[simdgroup_index_in_threadgroup]],
     uint lane                           [[thread_index_in_simdgroup]]
 ) {
     threadgroup float factors[MAX_PARTS];
-    threadgroup float4 sums[JOIN_THREADS];
+    threadgroup float4 sums[MAX_THREADS];
 
     const uint n_parts = params.n_parts;
     const ulong first = (ulong(place.x) * params.n_heads + place.y) * n_parts;
@@ -49,7 +50,7 @@ kernel void flash_attention_join_f32(
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const uint head_dim = head_dim_of(params);
     const uint n_vectors = head_dim / 4;
-    const uint n_teams = JOIN_THREADS / n_vectors;
+    const uint n_teams = n_threads.x / n_vectors;
     const uint vector = thread_index % n_vectors;
     const uint team = thread_index / n_vectors;
     device const float4 *from = (device const float4 *)(parts + first * head_dim) + vector;

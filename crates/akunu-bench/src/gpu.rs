@@ -12,7 +12,9 @@
 mod sanitizer;
 mod time;
 
-use akunu_cuda::PtxSources;
+pub use time::PRODUCTS;
+
+use akunu_cuda::{CudaDevice, PtxSources};
 use akunu_kernels::KernelId;
 use akunu_kernels::case::{Cases, Outcome};
 use akunu_kernels::flatten::metal_files;
@@ -89,6 +91,17 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The first GPU, with the PTX of a folder, or PTX that is compiled now.
+pub fn open(ptx: Option<&Path>) -> Result<CudaDevice, Failure> {
+    let kernels = workspace::root().join("kernels");
+    let folder = match ptx {
+        Some(folder) => folder.to_owned(),
+        None => compile(&kernels)?,
+    };
+    let sources = sources(&kernels, &folder, false)?;
+    akunu_cuda::open_with(0, sources).map_err(|error| Failure::Found(error.to_string()))
+}
+
 /// The tests of models on the GPU.
 fn model() -> Result<(), Failure> {
     let test = ["test", "--package", "akunu-cuda", "--features", "ptx"];
@@ -135,7 +148,7 @@ fn line(outcome: &Outcome) -> String {
     let mut text = format!("{kernel:36} {cases:>4} cases  {state}");
     for failure in &outcome.failures {
         text.push_str("\n    ");
-        text.push_str(failure);
+        text.push_str(&failure.to_string());
     }
     text
 }
@@ -157,13 +170,23 @@ fn summarise(outcomes: &[Outcome]) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use akunu_kernels::case::{CaseFailure, Cause};
+
+    fn failure(label: &str) -> CaseFailure {
+        CaseFailure {
+            label: label.to_owned(),
+            cause: Cause::Different,
+            error: "wrong".to_owned(),
+        }
+    }
 
     fn outcome(failures: &[&str]) -> Outcome {
         Outcome {
             kernel: "rmsnorm_f32".to_owned(),
             cases: 3,
             worst: 1e-9,
-            failures: failures.iter().map(|&words| words.to_owned()).collect(),
+            failures: failures.iter().map(|&label| failure(label)).collect(),
+            ..Default::default()
         }
     }
 
@@ -171,7 +194,7 @@ mod tests {
     #[test]
     fn failures_are_counted_and_fail_the_command() {
         assert!(summarise(&[outcome(&[])]).is_ok());
-        let failed = summarise(&[outcome(&[]), outcome(&["tail: wrong"])]);
+        let failed = summarise(&[outcome(&[]), outcome(&["tail"])]);
         let words = failed.expect_err("one case failed").to_string();
         assert_eq!(words, "2 kernels, 6 cases, 1 failures");
     }
@@ -179,7 +202,7 @@ mod tests {
     #[test]
     fn a_failing_kernel_is_followed_by_its_reasons() {
         assert!(line(&outcome(&[])).ends_with("ok 1e-9"));
-        let text = line(&outcome(&["tail: wrong"]));
+        let text = line(&outcome(&["tail"]));
         assert!(text.contains("FAILS in 1\n    tail: wrong"), "{text}");
     }
 }

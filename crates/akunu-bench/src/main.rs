@@ -8,13 +8,16 @@
 
 mod answers;
 mod compare;
+mod decoder;
 mod gpu;
 mod load;
 mod median;
 mod plots;
 mod predict;
 mod random_model;
+mod report;
 mod svg;
+mod timing;
 
 use akunu_repo::command_line;
 use clap::{Parser, Subcommand};
@@ -42,9 +45,11 @@ enum Command {
     Gpu(gpu::Args),
     /// Ask a server many things at once, and measure how long each client waits
     Load(load::Args),
+    /// Write all that a Mac's GPU shows about the kernels into one file
+    MacReport(report::Args),
     /// Draw the plots of the documentation from its tables
     Plots(plots::Args),
-    /// Predict tokens a second on Macs, from what kernels do and what memory delivers
+    /// Predict tokens a second on Macs, from the bytes of the kernels and the speed of the memory, or from a report
     Predict(predict::Args),
     /// Write a GGUF file of a real model's shape, with random weights
     RandomModel(random_model::Args),
@@ -56,6 +61,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::run(&args),
         Command::Gpu(args) => gpu::run(&args),
         Command::Load(args) => load::run(&args),
+        Command::MacReport(args) => report::run(&args),
         Command::Plots(args) => plots::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::RandomModel(args) => random_model::run(&args),

@@ -9,8 +9,9 @@
 //!
 //! where share, launch and barrier are assumptions: options of the command, for whoever has measured them.
 
-mod decoder;
+mod measured;
 
+use crate::decoder::{Decoder, MODELS};
 use akunu_kernels::case::{SIZES, Size};
 use akunu_kernels::lower::{self, GpuRules};
 use akunu_kernels::pipeline::HostPipelines;
@@ -19,8 +20,8 @@ use akunu_program::Buffer;
 use akunu_repo::{Failure, workspace};
 use akunu_sim::Simulator;
 use akunu_sim::count::count_case;
-use decoder::{Decoder, MODELS};
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
 /// The chips that are asked about.
 const CHIPS: [&str; 3] = ["Apple M1", "Apple M4 Pro", "Apple M5 Max"];
@@ -28,6 +29,9 @@ const CHIPS: [&str; 3] = ["Apple M1", "Apple M4 Pro", "Apple M5 Max"];
 /// Arguments of `cargo measure predict`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
+    /// A file of `cargo measure mac-report`: predict for its machine, from its measurements
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
     /// Tokens that have been read before
     #[arg(long, default_value_t = 1024)]
     context: u32,
@@ -49,9 +53,33 @@ struct Token {
     barriers: usize,
 }
 
+/// Costs of a token: the share of the memory's speed, and microseconds of a launch and of a barrier.
+#[derive(Clone, Copy, Debug)]
+struct Costs {
+    share: f64,
+    launch: f64,
+    barrier: f64,
+}
+
+impl Costs {
+    fn seconds(&self, token: &Token, (chip, counted): (&ChipConfig, f64)) -> f64 {
+        token.bytes as f64 * counted / (self.share * chip.bytes_per_second as f64)
+            + 1e-6 * self.launch * token.launches as f64
+            + 1e-6 * self.barrier * token.barriers as f64
+    }
+}
+
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
+    if let Some(path) = &args.from {
+        return from_report(args, path);
+    }
     let counted = counted_excess()?;
+    let costs = Costs {
+        share: args.share,
+        launch: args.launch,
+        barrier: args.barrier,
+    };
     let mut table = String::from(
         "| model | MB a token | launches | barriers | M1 | M4 Pro | M5 Max |\n|---|---|---|---|---|---|---|\n",
     );
@@ -64,10 +92,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let mut first = None;
         for (chip, token) in chips.iter().zip(tokens) {
             let token = token?;
-            let seconds = token.bytes as f64 * counted
-                / (args.share * chip.bytes_per_second as f64)
-                + 1e-6 * args.launch * token.launches as f64
-                + 1e-6 * args.barrier * token.barriers as f64;
+            let seconds = costs.seconds(&token, (chip, counted));
             let _ = write!(rates, " {:.0} tok/s |", 1.0 / seconds);
             first.get_or_insert(token);
         }
@@ -91,6 +116,37 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .replace("{counted}", &format!("{counted:.3}"));
     let path = workspace::root().join("docs/predictions.md");
     std::fs::write(&path, text).map_err(|error| Failure::io(&path, error))
+}
+
+/// Prints a prediction for the machine of a report from its micro-benchmarks, next to the steps that were measured.
+fn from_report(args: &Args, path: &Path) -> Result<(), Failure> {
+    let measured = measured::read(path)?;
+    let costs = Costs {
+        share: measured.share.unwrap_or(args.share),
+        launch: measured.launch.unwrap_or(args.launch),
+        barrier: measured.barrier.unwrap_or(args.barrier),
+    };
+    let chip = &measured.chip;
+    println!(
+        "{}: {:?}, {} cores; {:.0} % of {:.0} GB/s, {:.2} µs a launch, {:.2} µs a barrier",
+        chip.name,
+        chip.family,
+        chip.gpu_cores,
+        100.0 * costs.share,
+        chip.bytes_per_second as f64 / 1e9,
+        costs.launch,
+        costs.barrier
+    );
+    println!("| model | predicted | measured |\n|---|---|---|");
+    for model in MODELS {
+        let token = token(model, chip, args.context)?;
+        let seconds = costs.seconds(&token, (chip, 1.0));
+        let of_model = |(name, _): &&(String, f64)| name == model.name;
+        let found = measured.models.iter().find(of_model);
+        let found = found.map_or("-".to_owned(), |(_, ms)| format!("{:.0} tok/s", 1e3 / ms));
+        println!("| {} | {:.0} tok/s | {found} |", model.name, 1.0 / seconds);
+    }
+    Ok(())
 }
 
 /// The most bytes that a kernel of a single row moves for each that it has to.

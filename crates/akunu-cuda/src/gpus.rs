@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_int};
 
 use akunu_kernels::ChipConfig;
-use akunu_kernels::chip::{GpuFamily, THREADGROUP_BYTES};
+use akunu_kernels::chip::{GpuFamily, THREADGROUP_BYTES, Thresholds};
 use akunu_program::DeviceError;
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
 
@@ -39,9 +39,11 @@ pub struct GpuInfo {
 impl GpuInfo {
     /// What kernels are chosen and launched for.
     pub(crate) fn chip(&self) -> ChipConfig {
+        let family = GpuFamily::Nvidia(self.capability);
         ChipConfig {
             name: self.name.clone(),
-            family: GpuFamily::Nvidia(self.capability),
+            family,
+            thresholds: Thresholds::of(family),
             gpu_cores: self.multiprocessors,
             slc_bytes: self.cache,
             bytes_per_second: self.bytes_per_second,

@@ -26,7 +26,7 @@ fn every_kernel_gives_what_its_twin_says() {
         exactly: false,
     };
     let n_cases = cases
-        .all_pass_on(&mut cuda())
+        .all_pass_on(&mut cuda(), |_| {})
         .unwrap_or_else(|failures| panic!("{failures}"));
     assert!(n_cases > 1000, "{n_cases} cases");
 }

@@ -32,6 +32,39 @@ pub struct ChipConfig {
     pub threadgroup_bytes: u32,
     /// Bytes of threadgroup memory that a core has for the threadgroups on it, at least.
     pub core_bytes: u32,
+    /// Where one kernel is better than another.
+    pub thresholds: Thresholds,
+}
+
+/// From which sizes on one kernel is better than another. They follow from bytes and SIMD groups, and are to be measured on each
+/// generation (`cargo measure mac-report`); NVIDIA's kernels have separate rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Thresholds {
+    /// Outputs from which a SIMD group computes eight of them for one row, instead of four: vocabularies, not hidden layers.
+    pub wide_outputs: u32,
+    /// Most rows that are multiplied without a tile.
+    pub batched_rows: u32,
+    /// Most rows that are multiplied in a tile of 8.
+    pub small_tile_rows: u32,
+    /// SIMD groups that keep a core busy with normalised products of one row.
+    pub product_simd_groups: u32,
+    /// SIMD groups that keep a core busy with attention of one row.
+    pub attention_simd_groups: u32,
+}
+
+impl Thresholds {
+    /// Those of a generation. None has been measured yet, and all have the same.
+    pub const fn of(family: GpuFamily) -> Thresholds {
+        match family {
+            GpuFamily::Apple(_) | GpuFamily::Nvidia(_) => Thresholds {
+                wide_outputs: 32_768,
+                batched_rows: 4,
+                small_tile_rows: 8,
+                product_simd_groups: 32,
+                attention_simd_groups: 16,
+            },
+        }
+    }
 }
 
 /// Threads of a SIMD group on every Apple GPU.
@@ -75,6 +108,7 @@ impl Published {
         ChipConfig {
             name: name.into(),
             family: GpuFamily::Apple(family),
+            thresholds: Thresholds::of(GpuFamily::Apple(family)),
             gpu_cores,
             slc_bytes: slc_mib << 20,
             bytes_per_second: gigabytes * 1_000_000_000,

@@ -17,15 +17,23 @@ mod device;
 mod dry_run;
 mod encode;
 mod flight;
+mod keeper;
+mod lean;
+mod limits;
 mod loaded;
 mod pace;
 mod pipelines;
+mod residency;
 mod windows;
 
 pub use backend::{Backend, Limits};
 pub use device::GpuDevice;
 pub use encode::{Encoder, Resources, SubmissionPart, encode_part};
+pub use keeper::{Keeper, PipelineStore};
+pub use lean::Lean;
+pub use limits::{is_driver_class, wirable_bytes};
 pub use pipelines::{Compiled, Compiler};
+pub use residency::{BEAT, Residency, WiredSet};
 pub use windows::Windows;
 
 #[cfg(feature = "testing")]

@@ -32,9 +32,13 @@ impl Plan {
         room: Room,
         pipelines: &mut dyn Pipelines,
     ) -> Result<Plan, DeviceError> {
+        for (index, call) in calls.iter().enumerate() {
+            check::call(index, call)?;
+            // Only asked for: a device makes all of them at the same time.
+            pipelines.pipeline(&call.key)?;
+        }
         let mut dispatches = Vec::with_capacity(calls.len());
-        for (index, call) in calls.into_iter().enumerate() {
-            check::call(index, &call)?;
+        for call in calls {
             dispatches.push(Dispatch::new(call, &room.counts, pipelines)?);
         }
         for (index, dispatch) in dispatches.iter().enumerate() {

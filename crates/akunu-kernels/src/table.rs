@@ -20,4 +20,5 @@ pub(crate) use self::buffers::{access, buffers, slice};
 pub use self::family::Family;
 pub use self::kernels::{KernelId, weight_formats};
 pub use self::launch::Launch;
+pub(crate) use self::launch::usual_threads;
 pub use self::row::KernelRow;

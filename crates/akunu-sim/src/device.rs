@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -40,6 +41,7 @@ pub struct SimBackend {
     n_buffers: u32,
     log: CallLog,
     keeps_rounds: bool,
+    headroom: Arc<AtomicU64>,
 }
 
 /// The calls of each submission, shared by all clones.
@@ -68,6 +70,8 @@ type SharedMemory = Arc<Mutex<HashMap<u32, SimBuffer>>>;
 pub struct SimMemory {
     number: u32,
     memory: SharedMemory,
+    bytes: u64,
+    headroom: Arc<AtomicU64>,
 }
 
 /// A kernel with its constants.
@@ -112,6 +116,7 @@ impl SimBackend {
             n_buffers: 0,
             log,
             keeps_rounds: false,
+            headroom: Arc::new(AtomicU64::new(u64::MAX)),
         }
     }
 
@@ -129,18 +134,27 @@ impl SimBackend {
         }
     }
 
+    /// The same on a machine that has only `headroom` bytes left: buffers take from it, and so may the test.
+    pub fn with_headroom(self, headroom: Arc<AtomicU64>) -> SimBackend {
+        SimBackend { headroom, ..self }
+    }
+
     /// The calls of all submissions, so far and from now on.
     pub fn log(&self) -> CallLog {
         self.log.clone()
     }
 
     fn add(&mut self, buffer: std::io::Result<SimBuffer>) -> Option<SimMemory> {
-        let number = self.n_buffers;
-        lock(&self.memory).insert(number, buffer.ok()?);
+        let (number, buffer) = (self.n_buffers, buffer.ok()?);
+        let bytes = buffer.bytes().len() as u64;
+        self.headroom.fetch_sub(bytes, Ordering::Relaxed);
+        lock(&self.memory).insert(number, buffer);
         self.n_buffers += 1;
         Some(SimMemory {
             number,
             memory: Arc::clone(&self.memory),
+            bytes,
+            headroom: Arc::clone(&self.headroom),
         })
     }
 
@@ -211,6 +225,10 @@ impl Backend for SimBackend {
 
     fn limits(&self) -> Limits {
         self.limits
+    }
+
+    fn headroom(&self) -> u64 {
+        self.headroom.load(Ordering::Relaxed)
     }
 
     fn compiler(&self) -> Arc<SimCompiler> {
@@ -317,6 +335,7 @@ impl Numbered for SimMemory {
 impl Drop for SimMemory {
     fn drop(&mut self) {
         lock(&self.memory).remove(&self.number);
+        self.headroom.fetch_add(self.bytes, Ordering::Relaxed);
     }
 }
 

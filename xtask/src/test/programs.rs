@@ -38,7 +38,7 @@ pub struct Program {
 const SIMULATOR: &str = "akunu-sim";
 const PTX: (&str, &str) = (SIMULATOR, "ptx");
 /// Programs of other packages that use the simulator.
-const WITH_SIMULATOR: [(&str, &str); 1] = [("akunu-engine", "simulator")];
+const WITH_SIMULATOR: [(&str, &str); 2] = [("akunu-engine", "simulator"), ("akunu-bench", "it")];
 /// These run real models or every kernel, and start first: a short program fills a gap at the end, a long one
 /// would make it.
 const LONGEST: [(&str, &str); 5] = [

@@ -130,6 +130,9 @@ pub const METAL_STEPS: &[Step] = &[
                 "--test",
                 "it",
                 "metal::",
+                // Hundreds of pipelines take minutes: the test prints how far it is.
+                "--",
+                "--nocapture",
             ])
         },
     },
@@ -144,6 +147,9 @@ pub const METAL_STEPS: &[Step] = &[
                 "--test",
                 "it",
                 "metal::",
+                // Hundreds of pipelines take minutes: the test prints how far it is.
+                "--",
+                "--nocapture",
             ])
         },
     },

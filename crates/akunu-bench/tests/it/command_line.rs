@@ -25,7 +25,7 @@ fn an_unknown_command_gets_the_list_and_exit_2() {
     let (code, said) = run(&mut measure(&["bogus"]));
     assert_eq!(code, 2, "{said}");
     assert!(
-        said.contains("bogus") && said.contains("answers, compare, gpu, load, plots"),
+        said.contains("bogus") && said.contains("answers, compare, gpu, load, mac-report, plots"),
         "{said}"
     );
 }
@@ -161,4 +161,35 @@ fn the_table_of_the_gpu_is_printed_without_measuring() {
         "{said}"
     );
     assert!(folder.path().join("nvidia.svg").exists());
+}
+
+/// Fails when the parts of a report cannot be started in separate processes, when their records are lost on the way into the
+/// file, or when a prediction cannot be made from it.
+#[test]
+fn a_report_of_the_simulator_is_written_and_predicts() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("report.json.gz");
+    let path = file.to_string_lossy().into_owned();
+    let only = ["machine", "pipelines", "cases-norm", "micro"].map(|part| ["--only", part]);
+    let mut report = measure(&["mac-report", "--device", "sim", "--into", &path]);
+    let (code, said) = run(report.args(["--filter", "norm"]).args(only.as_flattened()));
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("6 cases, 0 failures"), "{said}");
+    assert!(said.contains("; 0 crashes"), "{said}");
+    let size = std::fs::metadata(&file).expect("it was written").len();
+    assert!((100..1_000_000).contains(&size), "{size} bytes");
+
+    let (code, said) = run(&mut measure(&["predict", "--from", &path]));
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("Apple M1: Apple(7), 8 cores"), "{said}");
+    assert!(said.contains("| 8B (Llama 3) |"), "{said}");
+}
+
+/// Fails when a machine without a Mac's GPU writes an empty report instead of saying what it lacks.
+#[cfg(not(target_os = "macos"))]
+#[test]
+fn a_report_of_metal_needs_a_mac() {
+    let (code, said) = run(&mut measure(&["mac-report"]));
+    assert_eq!(code, 3, "{said}");
+    assert!(said.contains("--device sim"), "{said}");
 }

@@ -5,6 +5,7 @@
 mod support;
 
 mod adapters;
+mod agreement;
 mod batch;
 mod cached_pages;
 mod contradictions;

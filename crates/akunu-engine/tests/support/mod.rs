@@ -1,6 +1,7 @@
 //! A small model with random weights, written as a GGUF file.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub mod agreement;
 pub mod drafts;
 pub mod exact_cpu;
 pub mod files;

@@ -2,7 +2,9 @@
 
 use akunu_program::{Buffer, Device, DeviceError, Room};
 
-use super::{Case, Mismatch, compare};
+use super::error::CaseError;
+use super::outcome::{CaseFailure, Outcome, failures_by_cause};
+use super::{Case, compare};
 use crate::plan::KernelCall;
 use crate::table::{Access, KernelId, KernelRow};
 use crate::{kernel_device::KernelDevice, pipeline::PipelineKey};
@@ -11,24 +13,6 @@ use crate::{kernel_device::KernelDevice, pipeline::PipelineKey};
 const GUARD: [u8; 64] = [0xa5; 64];
 /// What a binding that is to be overwritten holds before: not a number, in every float format.
 const UNWRITTEN: u8 = 0xff;
-
-/// Why a case failed on a device.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CaseError {
-    /// The device refused or failed.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// Another result than the twin's.
-    #[error(transparent)]
-    Mismatch(#[from] Mismatch),
-    /// Bytes behind a binding were changed.
-    #[error("binding {binding}: bytes behind its end were changed")]
-    Overrun {
-        /// The binding's name.
-        binding: &'static str,
-    },
-}
 
 /// Runs a case on a device and compares it with the twin; returns the largest NMSE.
 ///
@@ -54,19 +38,6 @@ pub fn run_exactly_on(
     run_guarded(device, kernel, case, &[])
 }
 
-/// What became of the cases of one kernel.
-#[derive(Debug, Default)]
-pub struct Outcome {
-    /// The kernel's name.
-    pub kernel: String,
-    /// How many cases it has.
-    pub cases: usize,
-    /// The largest error of the cases that passed.
-    pub worst: f64,
-    /// What is wrong, a line for each case that failed.
-    pub failures: Vec<String>,
-}
-
 /// How the kernels of the table are run.
 #[derive(Clone, Copy, Debug)]
 pub struct Cases<W> {
@@ -77,11 +48,20 @@ pub struct Cases<W> {
 }
 
 impl<W: Fn(&KernelRow) -> bool> Cases<W> {
+    /// How many kernels there are to run.
+    pub fn n_kernels(&self) -> usize {
+        self.kernels().count()
+    }
+
+    fn kernels(&self) -> impl Iterator<Item = KernelId> {
+        let all = KernelId::all().into_iter();
+        all.filter(|kernel| (self.wanted)(&kernel.row()))
+    }
+
     /// Runs every case of the selected kernels, and reports the result of each kernel. It ends with the first case
     /// that loses the device, after which nothing runs on it.
     pub fn run_on(&self, device: &mut dyn KernelDevice, mut each: impl FnMut(Outcome)) {
-        let wanted = |kernel: &KernelId| (self.wanted)(&kernel.row());
-        for kernel in KernelId::all().into_iter().filter(wanted) {
+        for kernel in self.kernels() {
             let (outcome, is_lost) = self.outcome(device, kernel);
             each(outcome);
             if is_lost {
@@ -95,6 +75,7 @@ impl<W: Fn(&KernelRow) -> bool> Cases<W> {
         let cases = (row.cases)(row.dtype);
         let mut outcome = Outcome {
             kernel: row.name(),
+            file: row.source_path(),
             cases: cases.len(),
             ..Default::default()
         };
@@ -103,7 +84,8 @@ impl<W: Fn(&KernelRow) -> bool> Cases<W> {
             match run(device, kernel, case) {
                 Ok(nmse) => outcome.worst = outcome.worst.max(nmse),
                 Err(error) => {
-                    outcome.failures.push(format!("{}: {error}", case.label));
+                    let failure = CaseFailure::new(&case.label, &error);
+                    outcome.failures.push(failure);
                     if matches!(error, CaseError::Device(DeviceError::Lost { .. })) {
                         return (outcome, true);
                     }
@@ -113,26 +95,27 @@ impl<W: Fn(&KernelRow) -> bool> Cases<W> {
         (outcome, false)
     }
 
-    /// The same, where every case must pass.
+    /// The same, where every case must pass; returns how many there are.
     ///
     /// # Errors
-    /// A text with the first failures, and how many there are.
-    pub fn all_pass_on(&self, device: &mut dyn KernelDevice) -> Result<usize, String> {
-        const SHOWN: usize = 40;
-        let (mut n_cases, mut failures) = (0, Vec::new());
+    /// The failures, by cause and file.
+    pub fn all_pass_on(
+        &self,
+        device: &mut dyn KernelDevice,
+        mut each: impl FnMut(&Outcome),
+    ) -> Result<usize, String> {
+        let mut outcomes = Vec::new();
         self.run_on(device, |outcome| {
-            n_cases += outcome.cases;
-            let lines = outcome.failures.iter();
-            failures.extend(lines.map(|line| format!("{}, {line}", outcome.kernel)));
+            each(&outcome);
+            outcomes.push(outcome);
         });
-        if failures.is_empty() {
+        let n_cases: usize = outcomes.iter().map(|outcome| outcome.cases).sum();
+        let n_failed: usize = outcomes.iter().map(|outcome| outcome.failures.len()).sum();
+        if n_failed == 0 {
             return Ok(n_cases);
         }
-        let shown = failures[..failures.len().min(SHOWN)].join("\n");
-        Err(format!(
-            "{} of {n_cases} cases failed:\n{shown}",
-            failures.len()
-        ))
+        let groups = failures_by_cause(&outcomes);
+        Err(format!("{n_failed} of {n_cases} cases failed:\n{groups}"))
     }
 }
 

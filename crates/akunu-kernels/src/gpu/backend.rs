@@ -49,6 +49,12 @@ pub trait Backend: Send {
     /// What its memory can take.
     fn limits(&self) -> Limits;
 
+    /// Bytes that the system would still give now: other devices of this process, or other processes, may have taken
+    /// some since [`Backend::limits`].
+    fn headroom(&self) -> u64 {
+        u64::MAX
+    }
+
     /// The compiler, which several threads call at once.
     fn compiler(&self) -> Arc<Self::Compiler>;
 

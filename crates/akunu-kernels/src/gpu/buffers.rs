@@ -39,7 +39,7 @@ impl<B: Backend> Buffers<B> {
         bytes: usize,
         label: &str,
     ) -> Result<Buffer, DeviceError> {
-        self.check_budget(bytes, label)?;
+        self.check_budget(backend, bytes, label)?;
         let no_memory = || DeviceError::Memory {
             bytes,
             label: label.into(),
@@ -65,7 +65,7 @@ impl<B: Backend> Buffers<B> {
         label: &str,
     ) -> Result<Buffer, DeviceError> {
         let bytes = (*shared).as_ref().len();
-        self.check_budget(bytes, label)?;
+        self.check_budget(backend, bytes, label)?;
         let Limits {
             max_buffer, page, ..
         } = self.limits;
@@ -190,15 +190,17 @@ impl<B: Backend> Buffers<B> {
     }
 
     /// Bytes that further buffers may take.
-    pub(super) fn room(&self) -> u64 {
-        self.limits.budget.saturating_sub(self.used)
+    pub(super) fn room(&self, backend: &B) -> u64 {
+        let own = self.limits.budget.saturating_sub(self.used);
+        own.min(backend.headroom())
     }
 
-    fn check_budget(&self, bytes: usize, label: &str) -> Result<(), DeviceError> {
-        if bytes as u64 <= self.room() {
+    fn check_budget(&self, backend: &B, bytes: usize, label: &str) -> Result<(), DeviceError> {
+        let room = self.room(backend);
+        if bytes as u64 <= room {
             return Ok(());
         }
-        let (used, budget) = (self.used, self.limits.budget);
+        let (used, budget) = (self.used, self.used.saturating_add(room));
         Err(DeviceError::Budget {
             label: label.into(),
             bytes: bytes as u64,

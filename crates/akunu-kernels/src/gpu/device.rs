@@ -247,11 +247,18 @@ impl<B: Backend> Device for GpuDevice<B> {
     }
 
     fn memory_limit(&self) -> Option<u64> {
-        Some(self.buffers.room())
+        Some(self.buffers.room(&self.backend))
     }
 
     fn allocate(&mut self, bytes: usize, label: &str) -> Result<Buffer, DeviceError> {
-        self.buffers.allocate(&mut self.backend, bytes, label)
+        match self.buffers.allocate(&mut self.backend, bytes, label) {
+            // What was released under way is freed when that has ended.
+            Err(DeviceError::Budget { .. }) if self.flights.len() > 0 => {
+                self.wait_all()?;
+                self.buffers.allocate(&mut self.backend, bytes, label)
+            }
+            done => done,
+        }
     }
 
     fn share(&mut self, bytes: SharedBytes, label: &str) -> Result<Buffer, DeviceError> {

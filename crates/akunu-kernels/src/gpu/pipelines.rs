@@ -18,9 +18,6 @@ pub trait Compiler: Send + Sync + 'static {
 
     /// Makes the pipeline of a key, or says why it cannot.
     fn compile(&self, key: &PipelineKey) -> Result<Compiled<Self::Pipeline>, String>;
-
-    /// Called when all pipelines that were asked for are made.
-    fn settled(&self) {}
 }
 
 /// A pipeline and what it allows.
@@ -87,7 +84,6 @@ impl<C: Compiler> Pipelines<C> {
             self.made(PipelineId(at as u32))?;
             self.n_made = at + 1;
         }
-        self.compiler.settled();
         Ok(())
     }
 
@@ -135,12 +131,11 @@ fn settle<P>(slot: &mut Slot<P>) {
 mod tests {
     use super::*;
     use crate::table::KernelId;
-    use std::sync::{Barrier, Mutex};
+    use std::sync::Barrier;
 
     /// Makes pipelines only when two are being made at the same time; refuses LayerNorm.
     struct Pair {
         both: Barrier,
-        settled: Mutex<u32>,
     }
 
     impl Compiler for Pair {
@@ -157,16 +152,11 @@ mod tests {
                 threadgroup_room: 1024,
             })
         }
-
-        fn settled(&self) {
-            *self.settled.lock().unwrap() += 1;
-        }
     }
 
     fn pipelines() -> Pipelines<Pair> {
         Pipelines::new(Arc::new(Pair {
             both: Barrier::new(2),
-            settled: Mutex::new(0),
         }))
     }
 
@@ -182,7 +172,6 @@ mod tests {
         for (key, id) in keys.iter().zip(ids) {
             assert_eq!(all.wait(id).unwrap().pipeline, key.kernel);
         }
-        assert_eq!(*all.compiler.settled.lock().unwrap(), 1);
     }
 
     #[test]

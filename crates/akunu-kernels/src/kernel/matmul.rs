@@ -26,7 +26,7 @@ pub mod product;
 #[cfg(feature = "testing")]
 pub(super) mod shapes;
 
-use crate::chip::SIMD_WIDTH;
+use crate::chip::{ChipConfig, SIMD_WIDTH};
 use crate::table::Launch;
 
 /// From this K on a gemv has 8 SIMD groups instead of 4. The reference has kernels of their own for it
@@ -45,6 +45,11 @@ pub(super) fn gemv_launch(n: u32, rows: u32, simd_groups: u32, m: u32) -> Launch
 /// SIMD groups of a threadgroup that contracts `k` values.
 pub(super) fn gemv_simd_groups(k: u32) -> u32 {
     if k < LARGE_K { 4 } else { 8 }
+}
+
+/// So many SIMD groups, or as many as a threadgroup may have.
+pub(super) fn allowed_simd_groups(wanted: u32, chip: &ChipConfig) -> u32 {
+    wanted.min(chip.max_threads / SIMD_WIDTH).max(1)
 }
 
 #[cfg(test)]

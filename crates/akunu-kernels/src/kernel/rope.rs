@@ -23,11 +23,11 @@ pub(crate) mod cases;
 
 use akunu_program::Pairing;
 
-use crate::chip::SIMD_WIDTH;
+use crate::chip::{ChipConfig, SIMD_WIDTH};
 use crate::constant::{Constant, Constants};
 use crate::extent::product;
 use crate::kernel::norm::rmsnorm::rmsnorm;
-use crate::table::{Args, Launch};
+use crate::table::{Args, Launch, usual_threads};
 
 /// How fast each pair of a head turns.
 #[derive(Clone, Copy, Debug)]
@@ -173,11 +173,12 @@ impl<'a> Centre<'a> {
     }
 }
 
-/// A thread for each pair of a row, 256 a threadgroup, and `n_rows` rows.
-fn pair_launch(n_heads: u32, head_dim: u32, n_rows: u32) -> Launch {
+/// A thread for each pair of a row, 256 a threadgroup or what the chip allows, and `n_rows` rows.
+fn pair_launch(n_heads: u32, head_dim: u32, n_rows: u32, chip: &ChipConfig) -> Launch {
+    let threads = usual_threads(chip);
     let pairs = u64::from(n_heads) * u64::from(head_dim / 2);
-    let groups = u32::try_from(pairs.div_ceil(256)).unwrap_or(0);
-    Launch::new([groups, n_rows, 1], [256, 1, 1])
+    let groups = u32::try_from(pairs.div_ceil(threads.into())).unwrap_or(0);
+    Launch::new([groups, n_rows, 1], [threads, 1, 1])
 }
 
 /// A threadgroup for each head and row, a thread for each pair in whole SIMD groups. A head that does not

@@ -30,7 +30,8 @@ impl Rules for GpuRules {
     }
 
     fn product_kernel(&self, shape: &ProductShape) -> KernelId {
-        product_kernel(shape.dtype, (shape.rows, shape.outputs))
+        let size = (shape.rows, shape.outputs);
+        product_kernel(shape.dtype, size, &self.chip.thresholds)
     }
 
     fn attend(&self, lowering: &mut Lowering, attend: &op::Attend) {

@@ -47,7 +47,7 @@ impl Rules for NvidiaRules {
     }
 
     fn product_kernel(&self, shape: &ProductShape) -> KernelId {
-        select::product_kernel(shape)
+        select::product_kernel(shape, &self.chip.thresholds)
     }
 
     fn expert_kernels(&self, dtype: DType) -> ExpertKernels {

@@ -22,7 +22,7 @@ use super::compiler::MetalCompiler;
 use super::encoder::MetalEncoder;
 use super::residency::Residency;
 use super::system::Gpu;
-use crate::gpu::{Backend, Limits};
+use crate::gpu::{Backend, Lean, Limits, wirable_bytes};
 
 /// Pages of Apple's processors, in bytes.
 const PAGE: usize = 16 * 1024;
@@ -70,12 +70,12 @@ impl Metal {
     ) -> MetalBuffer {
         raw.setLabel(Some(&NSString::from_str(label)));
         if let Some(residency) = &self.residency {
-            residency.add(&raw);
+            residency.lock().add(&raw);
         }
         MetalBuffer {
             raw,
             residency: self.residency.clone(),
-            _owner: owner,
+            owner,
         }
     }
 
@@ -95,7 +95,7 @@ impl Backend for Metal {
     type Buffer = MetalBuffer;
     type Pipeline = super::MetalPipeline;
     type Compiler = MetalCompiler;
-    type Encoder<'a> = MetalEncoder<'a>;
+    type Encoder<'a> = Lean<MetalEncoder<'a>>;
     type Submission = MetalSubmission;
     type Round = Infallible;
 
@@ -103,19 +103,21 @@ impl Backend for Metal {
         "metal"
     }
 
-    /// The budget is what the system recommends, less what this process has allocated already.
     fn limits(&self) -> Limits {
-        let recommended = self.gpu.recommendedMaxWorkingSetSize();
-        let allocated = self.gpu.currentAllocatedSize() as u64;
         Limits {
             // Whole pages: buffers over existing memory are rounded up to them.
             max_buffer: self.gpu.maxBufferLength() / PAGE * PAGE,
-            budget: match recommended {
-                0 => u64::MAX,
-                known => known.saturating_sub(allocated),
-            },
+            budget: self.headroom(),
             page: PAGE,
         }
+    }
+
+    fn headroom(&self) -> u64 {
+        if let Some(residency) = &self.residency {
+            residency.lock().free_removed();
+        }
+        let allocated = self.gpu.currentAllocatedSize() as u64;
+        wirable_bytes(self.gpu.recommendedMaxWorkingSetSize(), allocated)
     }
 
     fn compiler(&self) -> Arc<MetalCompiler> {
@@ -179,19 +181,19 @@ impl Backend for Metal {
     /// The first token does not wait for the weights to be wired.
     fn settle(&mut self) {
         if let Some(residency) = &self.residency {
-            residency.commit();
+            residency.lock().use_now();
         }
     }
 
     fn submit(
         &mut self,
-        encode: impl FnOnce(&mut MetalEncoder<'_>) -> Result<(), DeviceError>,
+        encode: impl FnOnce(&mut Lean<MetalEncoder<'_>>) -> Result<(), DeviceError>,
     ) -> Result<MetalSubmission, DeviceError> {
         let no = |what: &str| DeviceError::Lost {
             why: format!("the queue gives no {what}"),
         };
         if let Some(residency) = &self.residency {
-            residency.commit();
+            residency.lock().use_now();
         }
         autoreleasepool(|_| {
             let commands = self.command_buffer().ok_or_else(|| no("command buffer"))?;
@@ -202,7 +204,7 @@ impl Backend for Metal {
             let encoder = commands
                 .computeCommandEncoderWithDispatchType(kind)
                 .ok_or_else(|| no("encoder"))?;
-            let encoded = encode(&mut MetalEncoder(&encoder));
+            let encoded = encode(&mut Lean::new(MetalEncoder(&encoder)));
             // Even when encoding failed: an encoder that is dropped before its end is a crash.
             encoder.endEncoding();
             encoded?;
@@ -214,7 +216,7 @@ impl Backend for Metal {
     /// A command buffer runs once.
     fn keep(
         &mut self,
-        _: impl FnOnce(&mut MetalEncoder<'_>) -> Result<(), DeviceError>,
+        _: impl FnOnce(&mut Lean<MetalEncoder<'_>>) -> Result<(), DeviceError>,
     ) -> Result<Option<Infallible>, DeviceError> {
         Ok(None)
     }

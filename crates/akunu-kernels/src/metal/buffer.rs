@@ -15,7 +15,7 @@ pub struct MetalBuffer {
     pub(super) raw: Retained<ProtocolObject<dyn MTLBuffer>>,
     pub(super) residency: Option<Arc<Residency>>,
     /// The memory below a buffer that was not allocated for it; freed after `raw`.
-    pub(super) _owner: Option<SharedBytes>,
+    pub(super) owner: Option<SharedBytes>,
 }
 
 // SAFETY: Metal's buffers belong to no thread, and their reference count is atomic.
@@ -38,8 +38,10 @@ impl MetalBuffer {
 impl Drop for MetalBuffer {
     fn drop(&mut self) {
         if let Some(residency) = &self.residency {
-            residency.remove(&self.raw);
-            residency.commit();
+            match self.owner {
+                Some(_) => residency.lock().remove_now(&self.raw),
+                None => residency.lock().remove(&self.raw),
+            }
         }
     }
 }

@@ -10,30 +10,32 @@ use objc2_metal::{
     MTLFunctionConstantValues, MTLLibrary, MTLPipelineOption,
 };
 
-use super::archive::Archive;
+use super::archive::{Archive, Descriptor};
 use super::library::Libraries;
 use super::reflection;
 use super::said::said;
 use super::system::Gpu;
 use crate::constant::{ConstantValue, Constants};
-use crate::gpu::{Compiled, Compiler};
+use crate::gpu::{Compiled, Compiler, Keeper};
 use crate::pipeline::PipelineKey;
 
+type RawPipeline = Retained<ProtocolObject<dyn MTLComputePipelineState>>;
+
 /// A compiled kernel.
-pub struct MetalPipeline(pub(super) Retained<ProtocolObject<dyn MTLComputePipelineState>>);
+pub struct MetalPipeline(pub(super) RawPipeline);
 
 /// Makes pipelines, on any number of threads.
 pub struct MetalCompiler {
     gpu: Gpu,
     libraries: Libraries,
-    archive: Option<Archive>,
+    archive: Option<(Archive, Keeper<Descriptor>)>,
 }
 
 impl MetalCompiler {
     pub(super) fn new(gpu: Gpu) -> MetalCompiler {
         MetalCompiler {
             libraries: Libraries::new(gpu.clone()),
-            archive: Archive::open(&gpu),
+            archive: Archive::open(&gpu).map(|archive| (archive.clone(), Keeper::new(archive))),
             gpu,
         }
     }
@@ -64,28 +66,20 @@ impl MetalCompiler {
 
     fn make(&self, key: &PipelineKey) -> Result<Compiled<MetalPipeline>, String> {
         let descriptor = self.descriptor(key)?;
-        let kept = self
-            .archive
-            .as_ref()
-            .and_then(|archive| archive.find(&self.gpu, &descriptor));
-        let is_new = kept.is_none();
+        let kept = self.archive.as_ref().map(|(archive, _)| {
+            let only_from_it = MTLPipelineOption::FailOnBinaryArchiveMiss;
+            archive.with(&descriptor, || self.state(&descriptor, key, only_from_it))
+        });
         let pipeline = match kept {
-            Some(pipeline) => pipeline,
-            None => self
-                .gpu
-                .newComputePipelineStateWithDescriptor_options_reflection_error(
-                    &descriptor,
-                    MTLPipelineOption::None,
-                    None,
-                )
-                .map_err(said)?,
+            Some(Ok(pipeline)) => pipeline,
+            Some(Err(_)) | None => {
+                let pipeline = self.state(&descriptor, key, MTLPipelineOption::None)?;
+                if let Some((_, keeper)) = &self.archive {
+                    keeper.keep(Descriptor(descriptor));
+                }
+                pipeline
+            }
         };
-        if cfg!(debug_assertions) {
-            reflection::check(&self.gpu, &descriptor, key)?;
-        }
-        if let (true, Some(archive)) = (is_new, &self.archive) {
-            archive.learn(descriptor);
-        }
         let in_use = pipeline.staticThreadgroupMemoryLength();
         let room = self.gpu.maxThreadgroupMemoryLength().saturating_sub(in_use);
         Ok(Compiled {
@@ -96,17 +90,39 @@ impl MetalCompiler {
     }
 }
 
+impl MetalCompiler {
+    /// The pipeline of a descriptor; in debug builds its bindings come with it, and are compared with the kernel table.
+    fn state(
+        &self,
+        descriptor: &MTLComputePipelineDescriptor,
+        key: &PipelineKey,
+        options: MTLPipelineOption,
+    ) -> Result<RawPipeline, String> {
+        let make = |options, reflection| {
+            self.gpu
+                .newComputePipelineStateWithDescriptor_options_reflection_error(
+                    descriptor, options, reflection,
+                )
+                .map_err(said)
+        };
+        if !cfg!(debug_assertions) {
+            return make(options, None);
+        }
+        let mut seen = None;
+        let with_bindings = MTLPipelineOption::BindingInfo | MTLPipelineOption::BufferTypeInfo;
+        let pipeline = make(options | with_bindings, Some(&mut seen))?;
+        match seen {
+            Some(reflection) => reflection::check(&reflection, key).map(|()| pipeline),
+            None => Ok(pipeline),
+        }
+    }
+}
+
 impl Compiler for MetalCompiler {
     type Pipeline = MetalPipeline;
 
     fn compile(&self, key: &PipelineKey) -> Result<Compiled<MetalPipeline>, String> {
         autoreleasepool(|_| self.make(key))
-    }
-
-    fn settled(&self) {
-        if let Some(archive) = &self.archive {
-            archive.save();
-        }
     }
 }
 

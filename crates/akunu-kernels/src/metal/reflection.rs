@@ -5,33 +5,16 @@
 
 use objc2::msg_send;
 use objc2::runtime::ProtocolObject;
-use objc2_metal::{
-    MTLBinding, MTLBindingAccess, MTLBindingType, MTLComputePipelineDescriptor, MTLDevice,
-    MTLPipelineOption,
-};
+use objc2_metal::{MTLBinding, MTLBindingAccess, MTLBindingType, MTLComputePipelineReflection};
 
-use super::said::said;
-use super::system::Gpu;
 use crate::pipeline::PipelineKey;
 use crate::table::KernelRow;
 
-/// Makes the pipeline once more with its bindings, and compares each with the kernel's row.
+/// Compares each binding that Metal sees with the kernel's row.
 pub(super) fn check(
-    gpu: &Gpu,
-    descriptor: &MTLComputePipelineDescriptor,
+    reflection: &MTLComputePipelineReflection,
     key: &PipelineKey,
 ) -> Result<(), String> {
-    let mut reflection = None;
-    let options = MTLPipelineOption::BindingInfo | MTLPipelineOption::BufferTypeInfo;
-    gpu.newComputePipelineStateWithDescriptor_options_reflection_error(
-        descriptor,
-        options,
-        Some(&mut reflection),
-    )
-    .map_err(said)?;
-    let Some(reflection) = reflection else {
-        return Ok(());
-    };
     let row = key.kernel.row();
     for binding in &reflection.bindings() {
         // A binding that a constant switched off is there, but not used.

@@ -1,47 +1,42 @@
-//! Memory that stays wired between submissions, where the system can do it.
+//! The residency set of a device, from macOS 15 on; [`crate::gpu::Residency`] decides when it changes.
 //!
 //! Without a residency set the system makes every buffer of a submission resident anew, and may take
-//! the weights of an idle model away. macOS 15 has sets; before it, nothing here does anything.
-//!
-//! A set counts from its commit on: when a program is loaded, when a buffer goes, and before a submission if something
-//! has changed since. The system gives up a set that no work has used for a while, so that a thread asks for it again twice
-//! a second for some minutes after the last work; what is idle for longer may go. With the device the set ends.
+//! the weights of an idle model away. Before macOS 15, nothing here does anything.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use objc2::Message;
 use objc2::available;
-use objc2::rc::Retained;
+use objc2::rc::{Retained, autoreleasepool};
 use objc2::runtime::ProtocolObject;
+use objc2_foundation::NSRange;
 use objc2_metal::{
-    MTLAllocation, MTLBuffer, MTLCommandQueue, MTLDevice, MTLResidencySet,
-    MTLResidencySetDescriptor,
+    MTLAllocation, MTLBlitCommandEncoder, MTLBuffer, MTLCommandBuffer, MTLCommandEncoder,
+    MTLCommandQueue, MTLDevice, MTLResidencySet, MTLResidencySetDescriptor, MTLResourceOptions,
 };
 
 use super::system::Gpu;
+use crate::gpu::{self, BEAT, WiredSet};
 
-/// How often residency is asked for again.
-const BEAT: Duration = Duration::from_millis(500);
-/// For how long after the last submission.
-const KEPT: Duration = Duration::from_secs(180);
+type RawQueue = Retained<ProtocolObject<dyn MTLCommandQueue>>;
 
 /// The set of all buffers of a device.
-pub(super) struct Residency(Mutex<State>);
+pub(super) struct Residency(Mutex<gpu::Residency<QueueSet>>);
 
-struct State {
+/// A set and the queue that has it.
+pub(super) struct QueueSet {
     set: Retained<ProtocolObject<dyn MTLResidencySet>>,
-    /// Whether it changed since the last commit.
-    is_changed: bool,
-    /// When it was committed or used last.
-    used: Instant,
+    queue: RawQueue,
+    /// Buffers that were removed and not committed: the set may still use them.
+    leaving: Vec<Retained<RawBuffer>>,
 }
 
-// SAFETY: a residency set belongs to no thread; it is only used under the mutex, one call at a time.
-unsafe impl Send for State {}
+// SAFETY: residency sets, queues and buffers belong to no thread; this set is only used under the mutex, one call at a time.
+unsafe impl Send for QueueSet {}
 
 impl Residency {
     /// A set that the queue makes resident; `None` where there are no sets.
-    pub(super) fn new(gpu: &Gpu, queue: &ProtocolObject<dyn MTLCommandQueue>) -> Option<Residency> {
+    pub(super) fn new(gpu: &Gpu, queue: &RawQueue) -> Option<Residency> {
         if !available!(macos = 15.0) {
             return None;
         }
@@ -52,11 +47,12 @@ impl Residency {
             })
             .ok()?;
         queue.addResidencySet(&set);
-        Some(Residency(Mutex::new(State {
+        let queue = queue.clone();
+        Some(Residency(Mutex::new(gpu::Residency::new(QueueSet {
             set,
-            is_changed: false,
-            used: Instant::now(),
-        })))
+            queue,
+            leaving: Vec::new(),
+        }))))
     }
 
     /// Starts the thread that keeps it alive, which ends when the last other owner is gone.
@@ -70,54 +66,72 @@ impl Residency {
         }
     }
 
-    /// Adds a buffer.
-    pub(super) fn add(&self, buffer: &ProtocolObject<dyn MTLBuffer>) {
-        self.change(|set| set.addAllocation(as_allocation(buffer)));
-    }
-
-    /// Removes a buffer.
-    pub(super) fn remove(&self, buffer: &ProtocolObject<dyn MTLBuffer>) {
-        self.change(|set| set.removeAllocation(as_allocation(buffer)));
-    }
-
-    /// Makes changes count. Called when a program was loaded, when a buffer goes, and before each submission.
-    pub(super) fn commit(&self) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.used = Instant::now();
-        if state.is_changed {
-            state.set.commit();
-            state.set.requestResidency();
-            state.is_changed = false;
-        }
-    }
-
-    fn change(&self, change: impl FnOnce(&ProtocolObject<dyn MTLResidencySet>)) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        change(&state.set);
-        state.is_changed = true;
+    pub(super) fn lock(&self) -> MutexGuard<'_, gpu::Residency<QueueSet>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for State {
-    fn drop(&mut self) {
-        self.set.endResidency();
-    }
-}
+/// A buffer in the set.
+type RawBuffer = ProtocolObject<dyn MTLBuffer>;
 
-/// Requests residency repeatedly, as long as the set has an owner and was used recently.
 fn beat(residency: &Weak<Residency>) {
     loop {
         std::thread::sleep(BEAT);
         let Some(residency) = residency.upgrade() else {
             return;
         };
-        let state = residency.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.used.elapsed() < KEPT {
-            state.set.requestResidency();
-        }
+        autoreleasepool(|_| residency.lock().beat());
     }
 }
 
-fn as_allocation(buffer: &ProtocolObject<dyn MTLBuffer>) -> &ProtocolObject<dyn MTLAllocation> {
+impl WiredSet for QueueSet {
+    type Buffer = RawBuffer;
+
+    fn add(&mut self, buffer: &RawBuffer) {
+        self.set.addAllocation(as_allocation(buffer));
+    }
+
+    fn remove(&mut self, buffer: &RawBuffer) {
+        self.set.removeAllocation(as_allocation(buffer));
+        self.leaving.push(buffer.retain());
+    }
+
+    fn clear(&mut self) {
+        self.set.removeAllAllocations();
+    }
+
+    fn commit(&mut self) {
+        self.set.commit();
+        self.leaving.clear();
+    }
+
+    fn request(&mut self) {
+        self.set.requestResidency();
+    }
+
+    fn end(&mut self) {
+        self.set.endResidency();
+        self.queue.removeResidencySet(&self.set);
+    }
+
+    /// Fills a buffer of 16 bytes: a command buffer without commands may never reach the GPU.
+    fn work(&mut self) {
+        autoreleasepool(|_| {
+            let options = MTLResourceOptions::StorageModeShared;
+            let buffer = self.queue.device().newBufferWithLength_options(16, options);
+            let (Some(buffer), Some(commands)) = (buffer, self.queue.commandBuffer()) else {
+                return;
+            };
+            if let Some(encoder) = commands.blitCommandEncoder() {
+                encoder.fillBuffer_range_value(&buffer, NSRange::new(0, 16), 0);
+                encoder.endEncoding();
+            }
+            commands.commit();
+            commands.waitUntilCompleted();
+        });
+    }
+}
+
+fn as_allocation(buffer: &RawBuffer) -> &ProtocolObject<dyn MTLAllocation> {
     ProtocolObject::from_ref(buffer)
 }

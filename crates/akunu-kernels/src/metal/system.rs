@@ -10,7 +10,7 @@ use objc2::runtime::{AnyObject, ProtocolObject};
 use objc2_foundation::{NSNumber, NSString};
 use objc2_metal::{MTLCreateSystemDefaultDevice, MTLDevice, MTLGPUFamily};
 
-use crate::chip::{ChipConfig, GpuFamily};
+use crate::chip::{ChipConfig, GpuFamily, Thresholds};
 
 /// A GPU, shared by everything that belongs to it.
 pub(super) type Gpu = Retained<ProtocolObject<dyn MTLDevice>>;
@@ -53,8 +53,10 @@ pub(super) fn chip(gpu: &Gpu) -> ChipConfig {
         .find(|(family, _)| gpu.supportsFamily(*family));
     let max_threads = gpu.maxThreadsPerThreadgroup().width.min(1024) as u32;
     let threadgroup_bytes = u32::try_from(gpu.maxThreadgroupMemoryLength());
+    let family = GpuFamily::Apple(family.map_or(7, |(_, number)| *number));
     ChipConfig {
-        family: GpuFamily::Apple(family.map_or(7, |(_, number)| *number)),
+        family,
+        thresholds: Thresholds::of(family),
         gpu_cores: gpu_cores().unwrap_or(known.gpu_cores),
         max_threads,
         threadgroup_bytes: threadgroup_bytes.unwrap_or(known.threadgroup_bytes),

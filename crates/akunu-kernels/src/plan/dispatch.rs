@@ -12,10 +12,6 @@ use crate::constant::Constants;
 use crate::pipeline::{PipelineId, Pipelines};
 use crate::table::{KernelId, Launch};
 
-/// As many threads every pipeline takes, however many registers it needs; a device refuses a launch
-/// that it cannot do.
-const MODEST_THREADS: u64 = 256;
-
 /// One launch of a kernel.
 #[derive(Clone, Debug)]
 pub struct Dispatch {
@@ -41,12 +37,17 @@ pub struct Dispatch {
 }
 
 impl Dispatch {
+    /// Waits for the pipeline: a GPU's limit of threads follows from the registers that the compiled kernel takes, and a
+    /// validation layer lowers it.
     pub(super) fn new(
         call: KernelCall,
         room: &Counts,
         pipelines: &mut dyn Pipelines,
     ) -> Result<Dispatch, DeviceError> {
         let pipeline = pipelines.pipeline(&call.key)?;
+        let max_threads = pipelines
+            .thread_limit(pipeline)?
+            .min(pipelines.chip().max_threads);
         let mut dispatch = Dispatch {
             kernel: call.key.kernel,
             dtype: call.key.kernel.row().dtype,
@@ -57,15 +58,10 @@ impl Dispatch {
             launch: Launch::new([0; 3], [0; 3]),
             label: call.label,
             row_fields: call.row_fields,
-            max_threads: pipelines.chip().max_threads,
+            max_threads,
         };
         dispatch.params = dispatch.params_for(room);
         dispatch.launch = dispatch.launch_for(&dispatch.params, pipelines.chip());
-        // The limit is known only when the pipeline has been made, so only large launches wait for it.
-        if dispatch.launch.n_threads() > MODEST_THREADS {
-            dispatch.max_threads = pipelines.thread_limit(pipeline)?.min(dispatch.max_threads);
-            dispatch.launch = dispatch.launch_for(&dispatch.params, pipelines.chip());
-        }
         Ok(dispatch)
     }
 

@@ -2,8 +2,9 @@
 
 use akunu_kernels::kernel::common::copy;
 use std::sync::Arc;
+use std::time::Instant;
 
-use akunu_kernels::case::Cases;
+use akunu_kernels::case::{Cases, Outcome};
 use akunu_kernels::metal::Order;
 use akunu_kernels::table::KernelRow;
 use akunu_kernels::{KernelCall, KernelDevice, KernelId, MetalDevice, PipelineKey};
@@ -23,8 +24,22 @@ fn every_kernel_gives_what_its_twin_says() {
         wanted: |row: &KernelRow| row.family.is_metal(),
         exactly: false,
     };
+    let (n_kernels, mut n_done) = (cases.n_kernels(), 0);
+    let start = Instant::now();
+    let show = |outcome: &Outcome| {
+        n_done += 1;
+        if n_done % 20 == 0 || !outcome.failures.is_empty() {
+            let Outcome {
+                kernel, failures, ..
+            } = outcome;
+            let (seconds, failed) = (start.elapsed().as_secs(), failures.len());
+            println!(
+                "{n_done:>4} of {n_kernels} kernels, {seconds} s: {kernel}, {failed} failures"
+            );
+        }
+    };
     let n_cases = cases
-        .all_pass_on(&mut device)
+        .all_pass_on(&mut device, show)
         .unwrap_or_else(|failures| panic!("{failures}"));
     assert!(n_cases > 1000, "{n_cases} cases");
 }

@@ -38,8 +38,8 @@ const fn row(name: &'static str, twin: fn(&mut Twin)) -> KernelRow {
     }
 }
 
-fn launch(args: &Args, _: &ChipConfig) -> Launch {
-    Launch::elementwise4(args.params::<ElementwiseParams>().count)
+fn launch(args: &Args, chip: &ChipConfig) -> Launch {
+    Launch::elementwise4(args.params::<ElementwiseParams>().count, chip)
 }
 
 fn twin(t: &mut Twin, function: fn(f32) -> f32) {

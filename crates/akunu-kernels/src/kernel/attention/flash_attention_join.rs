@@ -6,10 +6,11 @@ use akunu_types::params::AttentionParams;
 use super::flash_attention_decode_split::MAX_PARTS;
 use super::formula::query_offset;
 use super::{MAX_HEAD_DIM, head_dim, sizes};
+use crate::chip::ChipConfig;
 use crate::constant::Constant;
 use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
-use crate::table::{Args, Family, KernelRow, Launch, buffers};
+use crate::table::{Args, Family, KernelRow, Launch, buffers, usual_threads};
 use crate::twin::Twin;
 
 buffers! {
@@ -26,7 +27,7 @@ pub const ROW: KernelRow = KernelRow {
     family: Family::Attention,
     source: "flash_attention_join",
     constants: &[Constant::HeadDim],
-    launch: |args, _| launch(args),
+    launch,
     work,
     twin,
     #[cfg(feature = "testing")]
@@ -34,10 +35,10 @@ pub const ROW: KernelRow = KernelRow {
     ..KernelRow::of::<Buffers<()>>()
 };
 
-/// Threads of a threadgroup, at least one for each four elements of a head.
-const JOIN_THREADS: u32 = 256;
+/// Threads that a threadgroup needs: one for each four elements of a head.
+const LEAST_THREADS: u32 = MAX_HEAD_DIM / 4;
 
-fn launch(args: &Args) -> Launch {
+fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p: AttentionParams = args.params();
     let head_dim = head_dim(args, &p);
     let is_supported = (4..=MAX_HEAD_DIM).contains(&head_dim)
@@ -45,7 +46,10 @@ fn launch(args: &Args) -> Launch {
         && head_dim == p.head_dim
         && (1..=MAX_PARTS).contains(&p.n_parts);
     let n_heads = if is_supported { p.n_heads } else { 0 };
-    Launch::new([p.n_rows, n_heads, 1], [JOIN_THREADS, 1, 1])
+    Launch::new(
+        [p.n_rows, n_heads, 1],
+        [usual_threads(chip).max(LEAST_THREADS), 1, 1],
+    )
 }
 
 fn work(args: &Args, once: Work) -> Work {

@@ -16,7 +16,7 @@ pub const ROW: KernelRow = KernelRow {
     name: ("logit_softcap_f32", ""),
     family: Family::Attention,
     source: "logit_softcap",
-    launch: |args, _| Launch::elementwise(args.params::<LogitSoftcapParams>().count),
+    launch: |args, chip| Launch::elementwise(args.params::<LogitSoftcapParams>().count, chip),
     twin,
     #[cfg(feature = "testing")]
     cases: |_| cases::all(),

@@ -13,8 +13,6 @@ use crate::table::KernelId;
 
 /// Up to as many keys a threadgroup with barriers is as fast as any.
 pub const SHORT_CONTEXT: u32 = 64;
-/// SIMD groups that keep a core busy while others wait for keys.
-const SIMD_GROUPS_A_CORE: u32 = 16;
 /// Keys of a tile: a part has at least one.
 const KEY_TILE: u32 = 32;
 /// From as many queries on the register kernel pays: two of its blocks.
@@ -92,7 +90,7 @@ pub fn parts(shape: &AttentionShape, chip: &ChipConfig) -> u32 {
     if shape.n_queries > 1 || shape.n_shared > MAX_SHARED || shape.keys() <= SHORT_CONTEXT {
         return 1;
     }
-    let filling = chip.gpu_cores * SIMD_GROUPS_A_CORE / shape.n_row_heads.max(1);
+    let filling = chip.gpu_cores * chip.thresholds.attention_simd_groups / shape.n_row_heads.max(1);
     filling.clamp(1, MAX_PARTS.min(shape.keys().div_ceil(KEY_TILE)))
 }
 

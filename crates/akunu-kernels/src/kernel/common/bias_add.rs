@@ -26,9 +26,9 @@ pub const ROW: KernelRow = KernelRow {
     ..KernelRow::of::<Buffers<()>>()
 };
 
-fn launch(args: &Args, _: &ChipConfig) -> Launch {
+fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p: MatrixParams = args.params();
-    launch_matrix(p.rows, p.cols)
+    launch_matrix(p.rows, p.cols, chip)
 }
 
 fn twin(t: &mut Twin) {

@@ -30,9 +30,9 @@ pub const ROW: KernelRow = KernelRow {
     ..KernelRow::of::<Buffers<()>>()
 };
 
-fn launch(args: &Args, _: &ChipConfig) -> Launch {
+fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p: GatherRowsParams = args.params();
-    launch_matrix(p.n_rows, p.dim)
+    launch_matrix(p.n_rows, p.dim, chip)
 }
 
 /// Only the rows that are copied are read.

@@ -28,8 +28,8 @@ pub const ROW: KernelRow = KernelRow {
     ..KernelRow::of::<Buffers<()>>()
 };
 
-fn launch(args: &Args, _: &ChipConfig) -> Launch {
-    Launch::elementwise4(args.params::<ElementwiseParams>().count)
+fn launch(args: &Args, chip: &ChipConfig) -> Launch {
+    Launch::elementwise4(args.params::<ElementwiseParams>().count, chip)
 }
 
 fn twin(t: &mut Twin) {

@@ -26,8 +26,8 @@ pub const ROW: KernelRow = KernelRow {
     ..KernelRow::of::<Buffers<()>>()
 };
 
-fn launch(args: &Args, _: &ChipConfig) -> Launch {
-    Launch::elementwise4(args.params::<EmbeddingScaleParams>().count)
+fn launch(args: &Args, chip: &ChipConfig) -> Launch {
+    Launch::elementwise4(args.params::<EmbeddingScaleParams>().count, chip)
 }
 
 fn twin(t: &mut Twin) {

@@ -34,9 +34,9 @@ pub const ROW: KernelRow = KernelRow {
 
 /// One thread for four elements of each row; an empty table gives an empty grid, which the plan
 /// check refuses.
-fn launch(args: &Args, _: &ChipConfig) -> Launch {
+fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p: PosEmbedParams = args.params();
-    let Launch { grid, threads, .. } = Launch::elementwise4(p.dim);
+    let Launch { grid, threads, .. } = Launch::elementwise4(p.dim, chip);
     let n_rows = if p.n_positions == 0 { 0 } else { p.n_rows };
     Launch::new([grid[0], n_rows, 1], threads)
 }

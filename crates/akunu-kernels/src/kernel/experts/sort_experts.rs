@@ -13,7 +13,7 @@
 use akunu_types::params::SortExpertsParams;
 
 use crate::chip::{ChipConfig, SIMD_WIDTH};
-use crate::table::{Args, Family, KernelRow, Launch, buffers};
+use crate::table::{Args, Family, KernelRow, Launch, buffers, usual_threads};
 use crate::twin::Twin;
 
 /// Numbers of a tile: expert, first place, count.
@@ -55,10 +55,10 @@ pub const ROW: KernelRow = KernelRow {
     ..KernelRow::of::<Buffers<()>>()
 };
 
-fn launch(args: &Args, _: &ChipConfig) -> Launch {
+fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p: SortExpertsParams = args.params();
     let threads = p.n_results.div_ceil(4).next_multiple_of(SIMD_WIDTH);
-    let threads = threads.clamp(SIMD_WIDTH, MAX_THREADS);
+    let threads = threads.clamp(SIMD_WIDTH, MAX_THREADS.min(usual_threads(chip)));
     Launch::new([p.n_experts, 1, 1], [threads, 1, 1])
 }
 

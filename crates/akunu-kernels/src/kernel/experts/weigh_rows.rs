@@ -47,9 +47,9 @@ pub const ROW: KernelRow = KernelRow {
     ..KernelRow::of::<Buffers<()>>()
 };
 
-fn launch(args: &Args, _: &ChipConfig) -> Launch {
+fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p: WeighParams = args.params();
-    launch_matrix(p.n_rows, p.cols)
+    launch_matrix(p.n_rows, p.cols, chip)
 }
 
 fn work(args: &Args, once: Work) -> Work {

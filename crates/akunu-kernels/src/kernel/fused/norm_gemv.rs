@@ -25,8 +25,6 @@ use crate::weight::WeightLayout;
 const ROWS: u32 = 4;
 /// Values that a SIMD group takes in one step.
 const STEP: u32 = 1024;
-/// SIMD groups that keep a core busy while others wait for memory.
-const SIMD_GROUPS_A_CORE: u32 = 32;
 /// Most SIMD groups of a threadgroup: those whose x has room in threadgroup memory.
 const MAX_SIMD_GROUPS: u32 = 4;
 /// Where x must begin, in bytes.
@@ -106,7 +104,7 @@ fn launch(args: &Args, chip: &ChipConfig) -> Launch {
 /// SIMD groups of each of `groups` threadgroups, which share `k` values: as many as fill the chip, but none with less
 /// than a step's work.
 fn simd_groups(k: u32, groups: u32, chip: &ChipConfig) -> u32 {
-    let filling = (chip.gpu_cores * SIMD_GROUPS_A_CORE).div_ceil(groups.max(1));
+    let filling = (chip.gpu_cores * chip.thresholds.product_simd_groups).div_ceil(groups.max(1));
     let working = k.div_ceil(STEP).min(MAX_SIMD_GROUPS);
     filling.min(working).max(1)
 }

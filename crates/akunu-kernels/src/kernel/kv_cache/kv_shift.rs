@@ -71,7 +71,7 @@ fn launch(args: &Args, chip: &ChipConfig) -> Launch {
         0
     };
     match pages.format {
-        KvFormat::F16 => Launch::elementwise(n_heads.saturating_mul(p.head_dim / 2)),
+        KvFormat::F16 => Launch::elementwise(n_heads.saturating_mul(p.head_dim / 2), chip),
         KvFormat::Q8 => head_launch(n_heads, p.head_dim, 1, chip.max_threads),
     }
 }

@@ -6,7 +6,7 @@
 use akunu_types::DType;
 
 use super::product::{self, Product};
-use super::{gemv_launch, gemv_simd_groups};
+use super::{allowed_simd_groups, gemv_launch, gemv_simd_groups};
 use crate::chip::ChipConfig;
 use crate::table::{Args, KernelRow, Launch};
 
@@ -24,9 +24,10 @@ pub fn row(dtype: DType) -> KernelRow {
     }
 }
 
-fn launch(args: &Args, _: &ChipConfig) -> Launch {
+fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p = Product::of(args);
-    gemv_launch(p.n, ROWS, gemv_simd_groups(p.k), p.m)
+    let simd_groups = allowed_simd_groups(gemv_simd_groups(p.k), chip);
+    gemv_launch(p.n, ROWS, simd_groups, p.m)
 }
 
 #[cfg(feature = "testing")]

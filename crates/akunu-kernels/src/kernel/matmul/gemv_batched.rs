@@ -4,8 +4,8 @@
 
 use akunu_types::DType;
 
-use super::gemv_launch;
 use super::product::{self, Product};
+use super::{allowed_simd_groups, gemv_launch};
 use crate::chip::ChipConfig;
 use crate::constant::Constant;
 use crate::table::{Args, KernelRow, Launch};
@@ -42,9 +42,10 @@ fn constants(dtype: DType) -> &'static [Constant] {
     }
 }
 
-fn launch(args: &Args, _: &ChipConfig) -> Launch {
+fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p = Product::of(args);
-    gemv_launch(p.n, ROWS, SIMD_GROUPS, p.m.div_ceil(MAX_BATCH))
+    let simd_groups = allowed_simd_groups(SIMD_GROUPS, chip);
+    gemv_launch(p.n, ROWS, simd_groups, p.m.div_ceil(MAX_BATCH))
 }
 
 #[cfg(feature = "testing")]

@@ -7,7 +7,7 @@ use akunu_types::DType;
 use akunu_types::params::GEMMParams;
 
 use super::product::{self, Product};
-use super::{gemv_launch, gemv_simd_groups};
+use super::{allowed_simd_groups, gemv_launch, gemv_simd_groups};
 use crate::chip::ChipConfig;
 use crate::kernel::activation::{gelu, silu};
 use crate::table::{Args, KernelRow, Launch, Weight, buffers};
@@ -52,9 +52,10 @@ fn gated_row(dtype: DType, source: &'static str) -> KernelRow {
     }
 }
 
-fn launch(args: &Args, _: &ChipConfig) -> Launch {
+fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p = Product::of(args);
-    gemv_launch(p.n, ROWS, gemv_simd_groups(p.k), p.m)
+    let simd_groups = allowed_simd_groups(gemv_simd_groups(p.k), chip);
+    gemv_launch(p.n, ROWS, simd_groups, p.m)
 }
 
 fn twin(t: &mut Twin, act: fn(f32) -> f32) {

@@ -5,8 +5,8 @@
 
 use akunu_types::DType;
 
-use super::gemv_launch;
 use super::product::{self, Product};
+use super::{allowed_simd_groups, gemv_launch};
 use crate::chip::ChipConfig;
 use crate::table::{Args, KernelRow, Launch};
 
@@ -25,9 +25,10 @@ pub fn row(dtype: DType) -> KernelRow {
     }
 }
 
-fn launch(args: &Args, _: &ChipConfig) -> Launch {
+fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p = Product::of(args);
-    gemv_launch(p.n, ROWS, SIMD_GROUPS, p.m)
+    let simd_groups = allowed_simd_groups(SIMD_GROUPS, chip);
+    gemv_launch(p.n, ROWS, simd_groups, p.m)
 }
 
 #[cfg(feature = "testing")]

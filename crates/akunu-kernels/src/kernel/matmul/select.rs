@@ -9,26 +9,20 @@
 //! | 5 to 8 | `simd_gemm_small` | x is staged once for 64 outputs, one tile of 8 rows |
 //! | from 9 | `simd_gemm` | one tile of 32 rows reads the weights once, two tiles of 8 twice |
 //!
-//! The limits follow from the bytes each kernel moves; they are to be measured on a Mac.
+//! The limits are the [`Thresholds`] of the chip; the table has those that are assumed of all.
 
 use akunu_types::DType;
 
+use crate::chip::Thresholds;
 use crate::table::KernelId;
 
-/// Outputs from which `gemv_wide` is used: vocabularies, not hidden layers.
-const WIDE_N: u32 = 32_768;
-/// Most rows for `gemv_batched`.
-const BATCHED_M: u32 = 4;
-/// Most rows for `simd_gemm_small`: one tile.
-const SMALL_M: u32 = 8;
-
 /// The kernel for `m` rows and `n` outputs with weights of a format.
-pub fn product_kernel(dtype: DType, (m, n): (u32, u32)) -> KernelId {
+pub fn product_kernel(dtype: DType, (m, n): (u32, u32), limits: &Thresholds) -> KernelId {
     match m {
-        0..=1 if n < WIDE_N => KernelId::Gemv(dtype),
+        0..=1 if n < limits.wide_outputs => KernelId::Gemv(dtype),
         0..=1 => KernelId::GemvWide(dtype),
-        2..=BATCHED_M => KernelId::GemvBatched(dtype),
-        m if m <= SMALL_M => KernelId::SimdGemmSmall(dtype),
+        m if m <= limits.batched_rows => KernelId::GemvBatched(dtype),
+        m if m <= limits.small_tile_rows => KernelId::SimdGemmSmall(dtype),
         _ => KernelId::SimdGemm(dtype),
     }
 }
@@ -36,6 +30,7 @@ pub fn product_kernel(dtype: DType, (m, n): (u32, u32)) -> KernelId {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chip::ChipConfig;
 
     #[test]
     fn each_shape_has_its_kernel() {
@@ -51,8 +46,20 @@ mod tests {
             ((9, 576), KernelId::SimdGemm(d)),
             ((512, 576), KernelId::SimdGemm(d)),
         ];
+        let limits = ChipConfig::m1().thresholds;
         for ((m, n), kernel) in table {
-            assert_eq!(product_kernel(d, (m, n)), kernel, "m {m}, n {n}");
+            assert_eq!(product_kernel(d, (m, n), &limits), kernel, "m {m}, n {n}");
         }
+    }
+
+    /// Breaks when a generation whose tiles are slow cannot have rows without them.
+    #[test]
+    fn a_chip_has_its_own_limits() {
+        let limits = Thresholds {
+            batched_rows: 16,
+            ..ChipConfig::m1().thresholds
+        };
+        let kernel = product_kernel(DType::Q4_0, (16, 576), &limits);
+        assert_eq!(kernel, KernelId::GemvBatched(DType::Q4_0));
     }
 }

@@ -23,14 +23,14 @@ pub const INTERLEAVED: KernelRow = KernelRow {
     family: Family::Rope,
     source: "rope",
     constants: &[Constant::FreqTable, Constant::TurnedDim],
-    launch: |args, _| {
+    launch: |args, chip| {
         let p: RoPEParams = args.params();
         let n_heads = if can_turn(args, p.head_dim) {
             p.n_heads
         } else {
             0
         };
-        pair_launch(n_heads, p.head_dim, p.n_rows)
+        pair_launch(n_heads, p.head_dim, p.n_rows, chip)
     },
     twin: |t| twin(t, Pairing::Interleaved),
     #[cfg(feature = "testing")]

@@ -77,7 +77,7 @@ fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p: RopeStoreParams = args.params();
     let n_heads = p.n_heads.max(p.n_kv_heads);
     match pages::format(args.constants) {
-        KvFormat::F16 => pair_launch(n_heads, p.head_dim, n_rows(args)),
+        KvFormat::F16 => pair_launch(n_heads, p.head_dim, n_rows(args), chip),
         KvFormat::Q8 => head_launch(n_heads, p.head_dim, n_rows(args), chip.max_threads),
     }
 }

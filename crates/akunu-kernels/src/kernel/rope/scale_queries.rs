@@ -33,9 +33,9 @@ pub const ROW: KernelRow = KernelRow {
     ..KernelRow::of::<Buffers<()>>()
 };
 
-fn launch(args: &Args, _: &ChipConfig) -> Launch {
+fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p: ScaleQueriesParams = args.params();
-    launch_matrix(p.n_rows, p.n_heads.saturating_mul(p.head_dim))
+    launch_matrix(p.n_rows, p.n_heads.saturating_mul(p.head_dim), chip)
 }
 
 fn twin(t: &mut Twin) {

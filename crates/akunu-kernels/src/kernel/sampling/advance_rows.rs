@@ -35,10 +35,10 @@ pub const ROW: KernelRow = KernelRow {
 
 /// A thread a row. A record that is too narrow for the rows gets an empty grid, which the plan check
 /// refuses.
-fn launch(args: &Args, _: &ChipConfig) -> Launch {
+fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p: AdvanceRowsParams = args.params();
     let fits = p.n_rows <= p.chosen_stride;
-    Launch::elementwise(if fits { p.n_rows } else { 0 })
+    Launch::elementwise(if fits { p.n_rows } else { 0 }, chip)
 }
 
 /// Of the record a token a row is written.

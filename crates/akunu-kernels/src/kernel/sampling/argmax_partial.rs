@@ -7,7 +7,7 @@ use akunu_types::params::ArgmaxPartialParams;
 
 use super::first_largest;
 use crate::chip::ChipConfig;
-use crate::table::{Args, Family, KernelRow, Launch, buffers};
+use crate::table::{Args, Family, KernelRow, Launch, buffers, usual_threads};
 use crate::twin::Twin;
 
 buffers! {
@@ -38,9 +38,9 @@ fn n_parts(p: &ArgmaxPartialParams) -> u32 {
     }
 }
 
-fn launch(args: &Args, _: &ChipConfig) -> Launch {
+fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p: ArgmaxPartialParams = args.params();
-    Launch::new([n_parts(&p), p.n_rows, 1], [256, 1, 1])
+    Launch::new([n_parts(&p), p.n_rows, 1], [usual_threads(chip), 1, 1])
 }
 
 fn twin(t: &mut Twin) {

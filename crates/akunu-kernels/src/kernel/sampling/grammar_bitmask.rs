@@ -30,9 +30,9 @@ pub const ROW: KernelRow = KernelRow {
     ..KernelRow::of::<Buffers<()>>()
 };
 
-fn launch(args: &Args, _: &ChipConfig) -> Launch {
+fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p: GrammarBitmaskParams = args.params();
-    let Launch { grid, threads, .. } = Launch::elementwise(p.vocab_size);
+    let Launch { grid, threads, .. } = Launch::elementwise(p.vocab_size, chip);
     Launch::new([grid[0], p.n_rows, 1], threads)
 }
 

@@ -27,7 +27,7 @@ use akunu_types::params::{PenaltiesParams, Row, SamplingRule};
 use crate::chip::ChipConfig;
 use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
-use crate::table::{Args, Family, KernelRow, Launch, buffers};
+use crate::table::{Args, Family, KernelRow, Launch, buffers, usual_threads};
 use crate::twin::Twin;
 
 buffers! {
@@ -59,9 +59,9 @@ pub const ROW: KernelRow = KernelRow {
 /// The maximum number of tokens that are searched for repetitions.
 pub const DRY_MAX: u32 = 8192;
 
-fn launch(args: &Args, _: &ChipConfig) -> Launch {
+fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p: PenaltiesParams = args.params();
-    Launch::new([p.n_rows, 1, 1], [256, 1, 1])
+    Launch::new([p.n_rows, 1, 1], [usual_threads(chip), 1, 1])
 }
 
 /// Words of a sequence's bits.

@@ -36,12 +36,16 @@ pub const ROW: KernelRow = KernelRow {
 };
 
 /// A threadgroup a piece, with a thread for about four elements.
-fn launch(args: &Args, _: &ChipConfig) -> Launch {
+fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p: GatedNormParams = args.params();
     let threads = p.width.div_ceil(4).next_multiple_of(SIMD_WIDTH);
     Launch::new(
         [p.pieces, p.n_rows, 1],
-        [threads.clamp(SIMD_WIDTH, 512), 1, 1],
+        [
+            threads.clamp(SIMD_WIDTH, chip.max_threads.clamp(SIMD_WIDTH, 512)),
+            1,
+            1,
+        ],
     )
 }
 

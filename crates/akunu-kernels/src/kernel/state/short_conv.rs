@@ -44,9 +44,9 @@ pub const ROW: KernelRow = KernelRow {
     ..KernelRow::of::<Buffers<()>>()
 };
 
-fn launch(args: &Args, _: &ChipConfig) -> Launch {
+fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p: ShortConvParams = args.params();
-    let Launch { grid, threads, .. } = Launch::elementwise(p.width);
+    let Launch { grid, threads, .. } = Launch::elementwise(p.width, chip);
     Launch::new([grid[0], p.n_rows, 1], threads)
 }
 

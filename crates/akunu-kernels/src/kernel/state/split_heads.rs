@@ -28,9 +28,9 @@ pub const ROW: KernelRow = KernelRow {
     ..KernelRow::of::<Buffers<()>>()
 };
 
-fn launch(args: &Args, _: &ChipConfig) -> Launch {
+fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p: SplitHeadsParams = args.params();
-    launch_matrix(count(&[p.n_rows, p.n_heads]), p.head_dim)
+    launch_matrix(count(&[p.n_rows, p.n_heads]), p.head_dim, chip)
 }
 
 fn twin(t: &mut Twin) {

@@ -16,7 +16,7 @@
 use akunu_types::DType;
 use akunu_types::params::DecodeGemmParams;
 
-use crate::chip::ChipConfig;
+use crate::chip::{ChipConfig, Thresholds};
 use crate::kernel::attention::selection::{AttentionShape, with_constants};
 use crate::kernel::convert::half_rows::Order;
 use crate::kernel::experts::select::{self as grouped, GroupedKernel, Routed};
@@ -41,7 +41,7 @@ const FEW_OF_EXPERT: u32 = 8;
 const SHORT_PREFILL: u32 = 16;
 
 /// The kernel of a product of floats.
-pub fn product_kernel(shape: &ProductShape) -> KernelId {
+pub fn product_kernel(shape: &ProductShape, limits: &Thresholds) -> KernelId {
     let &ProductShape {
         dtype,
         rows,
@@ -50,7 +50,7 @@ pub fn product_kernel(shape: &ProductShape) -> KernelId {
     } = shape;
     match rows {
         0..=1 if x_offset.is_multiple_of(X_ALIGNMENT) => KernelId::DecodeGemv(dtype),
-        _ => select::product_kernel(dtype, (rows, outputs)),
+        _ => select::product_kernel(dtype, (rows, outputs), limits),
     }
 }
 
@@ -296,17 +296,19 @@ mod tests {
     #[test]
     fn a_single_row_has_a_kernel_of_its_own() {
         let d = DType::Q4_0;
+        let limits = ChipConfig::h200().thresholds;
         let chosen = |rows, outputs, x_offset| {
-            product_kernel(&ProductShape {
+            let shape = ProductShape {
                 dtype: d,
                 rows,
                 outputs,
                 x_offset,
-            })
+            };
+            product_kernel(&shape, &limits)
         };
         for outputs in [576, 32_767, 49_152] {
             assert_eq!(chosen(1, outputs, 32), KernelId::DecodeGemv(d));
-            let general = select::product_kernel(d, (1, outputs));
+            let general = select::product_kernel(d, (1, outputs), &limits);
             assert_eq!(
                 chosen(1, outputs, 20),
                 general,
@@ -314,7 +316,7 @@ mod tests {
             );
         }
         for rows in [2, 5, 9, 512] {
-            let general = select::product_kernel(d, (rows, 576));
+            let general = select::product_kernel(d, (rows, 576), &limits);
             assert_eq!(chosen(rows, 576, 32), general, "{rows} rows");
         }
     }

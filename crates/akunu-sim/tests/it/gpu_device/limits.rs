@@ -1,9 +1,11 @@
 //! Memory and threads that are not there.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use akunu_kernels::gpu::{Call, Limits};
 use akunu_kernels::kernel::activation::{gate, silu};
+use akunu_kernels::kernel::common::copy;
 use akunu_kernels::kernel::norm::rmsnorm;
 use akunu_kernels::{ChipConfig, KernelCall, KernelDevice, KernelId, PipelineKey};
 use akunu_program::{Device, DeviceError, Room, SharedBytes, Slice};
@@ -122,6 +124,50 @@ fn more_memory_than_the_device_should_use_is_refused() {
         .expect("what was released can be used");
 }
 
+/// Breaks when a device counts only its own buffers: two models of a process would wire more than the machine has.
+#[test]
+fn memory_that_others_have_taken_is_not_given_away() {
+    let headroom = Arc::new(AtomicU64::new(8 << 20));
+    let backend = SimBackend::new(simulator(), Schedule::Ascending);
+    let backend = backend.with_headroom(Arc::clone(&headroom));
+    let mut device = SimDevice::over(backend, ChipConfig::m1());
+    device.allocate(6 << 20, "weights").expect("fits");
+    headroom.store(1 << 20, Ordering::Relaxed);
+    assert_eq!(device.memory_limit(), Some(1 << 20));
+    let refused = device.allocate(5 << 20, "KV cache").expect_err("5 of 1");
+    assert_eq!(
+        refused.to_string(),
+        "KV cache needs 5 MiB, 6 MiB are in use and the device should use at most 7 MiB: take a \
+         smaller model or context, or the CPU device"
+    );
+}
+
+/// Breaks when memory that was released while work was under way is refused, although waiting for that work frees it.
+#[test]
+fn released_memory_is_waited_for() {
+    const COUNT: u32 = 16;
+    let headroom = Arc::new(AtomicU64::new(8 << 20));
+    let backend = SimBackend::new(simulator(), Schedule::Ascending);
+    let mut device = SimDevice::over(backend.with_headroom(headroom), ChipConfig::m1());
+    let x = device.allocate(6 << 20, "x").expect("fits");
+    let y = device.allocate(4 * COUNT as usize, "y").expect("fits");
+    let params = ElementwiseParams {
+        count: COUNT,
+        ..Default::default()
+    };
+    let buffers = copy::Buffers::<Slice> {
+        x: x.into(),
+        y: y.into(),
+    };
+    let copy = KernelCall::new(PipelineKey::plain(KernelId::Copy), &params, buffers, "copy");
+    let plan = device.load_kernels(vec![copy], Room::default());
+    let plan = plan.expect("it compiles and fits");
+    device.submit(plan, None).expect("it is submitted");
+    device.release(x);
+    assert!(device.memory_limit() < Some(2 << 20), "x is in use");
+    device.allocate(5 << 20, "KV cache").expect("x has ended");
+}
+
 /// A pipeline that allows fewer threads than the chip: the launch is laid out again for that many.
 #[test]
 fn a_launch_keeps_to_the_limit_of_its_pipeline() {
@@ -164,17 +210,17 @@ fn a_launch_keeps_to_the_limit_of_its_pipeline() {
     assert!((free - capped).abs() < 1e-3 * free, "{free} and {capped}");
 }
 
-/// A launch of a size that every pipeline should take is not asked about when it is laid out; it is
-/// refused with both numbers when the program is loaded, before anything is submitted.
+/// A launch that cannot become small enough is refused with both numbers when the program is loaded, before anything is
+/// submitted.
 #[test]
 fn a_launch_beyond_its_pipeline_is_refused() {
-    let backend = SimBackend::with_thread_limit(simulator(), Schedule::Ascending, 128);
+    let backend = SimBackend::with_thread_limit(simulator(), Schedule::Ascending, 16);
     let log = backend.log();
     let mut device = SimDevice::over(backend, ChipConfig::m1());
-    let refused = gate(&mut device, [0, 16], 64).expect_err("256 threads");
+    let refused = gate(&mut device, [0, 16], 64).expect_err("a SIMD group has 32 threads");
     assert_eq!(
         refused.to_string(),
-        "dispatch 0 (silu_gate_f32) failed: it is launched with 256 threads, its pipeline allows 128"
+        "dispatch 0 (silu_gate_f32) failed: it is launched with 32 threads, its pipeline allows 16"
     );
     assert!(log.submissions().is_empty());
 }

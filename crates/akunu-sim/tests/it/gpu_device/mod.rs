@@ -1,6 +1,7 @@
 //! The device of a GPU over the simulator: what it tells the GPU, and what it does with the answers.
 
 mod calls;
+mod fewer_threads;
 mod kept;
 mod lifetime;
 mod limits;
