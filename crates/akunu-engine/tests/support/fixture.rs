@@ -29,6 +29,20 @@ pub struct Fixture {
     /// What an encoder makes of some texts.
     #[serde(default)]
     pub texts: Vec<Text>,
+    /// Images among the tokens.
+    #[serde(default)]
+    pub images: Vec<Image>,
+    /// Feature maps of an image that are added after layers.
+    #[serde(default)]
+    pub deep: usize,
+}
+
+/// Where an image begins among the tokens, and its lines and columns.
+#[derive(Clone, Copy, Deserialize)]
+pub struct Image {
+    pub start: usize,
+    pub height: u32,
+    pub width: u32,
 }
 
 /// A text, and what an encoder makes of it.
@@ -54,6 +68,9 @@ pub struct Text {
 pub struct Weight {
     /// Name in safetensors.
     pub name: String,
+    /// Name in a folder, if it is part of a larger model there.
+    #[serde(default)]
+    pub stored: Option<String>,
     /// Name in GGUF.
     pub gguf: String,
     /// What GGUF has of it, if it has parts.
