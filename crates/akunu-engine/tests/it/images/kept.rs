@@ -16,8 +16,9 @@ use crate::support::pictured::{load, long, open, read};
 /// Slots of a page.
 const PAGE: usize = 64;
 
-/// Logits of pieces of other lengths differ in the last bits; those of another image by more than 1e-3.
-const BOUND: f64 = 1e-9;
+/// As in `reference`: sums of pieces of other lengths may put a key on the other side of its rounding to halves. Another image
+/// gives more than 1e-3.
+const BOUND: f64 = 5e-7;
 
 /// How far the logits of two sessions are apart.
 fn error(a: &mut Session, b: &mut Session) -> f64 {
@@ -162,7 +163,8 @@ fn a_saved_session_has_its_images() {
         let mut fresh = open(&load_again(&model), 32);
         fresh.feed_prompt(prompt.clone()).expect("it fits");
         fresh.truncate(10);
-        assert!(error(&mut restored, &mut fresh) < BOUND);
+        let found = error(&mut restored, &mut fresh);
+        assert!(found < BOUND, "{}: NMSE {found:e}", model.config().arch);
         restored.restore(&path).expect("whole");
         let fed = restored.feed_prompt(long(1, deep, 40)).expect("it fits");
         assert!(fed.reused <= 5, "another image");
