@@ -200,7 +200,7 @@ fn long_prompt(model: &Model) -> Result<(), EngineError> {
         step(&mut batch)?;
     }
     let prompt = text(model, 501, 4000);
-    let reader = batch.join_prompt(session(model, 4200)?, &prompt, endless())?;
+    let reader = batch.join_prompt(session(model, 4200)?, prompt, endless())?;
     let (mut gaps, mut last) = (Vec::new(), Instant::now());
     loop {
         let stepped = step(&mut batch)?;

@@ -211,6 +211,35 @@ struct RoPEParams {
 };
 static_assert(sizeof(RoPEParams) == 32, "RoPEParams is 32 bytes");
 
+// RoPE alone, in place over (n_rows, n_heads, head_dim), where rows of images have positions on three axes.
+struct RoPEAxesParams {
+    // Number of rows.
+    uint32_t n_rows;
+    // Elements of a head; half as many pairs are rotated.
+    uint32_t head_dim;
+    // Number of heads of a row.
+    uint32_t n_heads;
+    // Base of the frequencies.
+    float theta;
+    // Linear scaling of positions, `1 / factor`; 1 for none.
+    float freq_scale;
+    // Pairs that turn by time.
+    uint32_t time_pairs;
+    // Pairs that turn by height.
+    uint32_t height_pairs;
+    // Pairs that turn by width.
+    uint32_t width_pairs;
+    // 1: the pairs of the axes take turns; 0: those of an axis follow each other.
+    uint32_t is_interleaved;
+    // Unused, zero.
+    uint32_t _pad0;
+    // Unused, zero.
+    uint32_t _pad1;
+    // Unused, zero.
+    uint32_t _pad2;
+};
+static_assert(sizeof(RoPEAxesParams) == 48, "RoPEAxesParams is 48 bytes");
+
 // Copies (dequantises) one row of the embedding table for each token id.
 struct EmbeddingParams {
     // Number of tokens to look up.
@@ -508,6 +537,19 @@ struct PosEmbedParams {
 };
 static_assert(sizeof(PosEmbedParams) == 16, "PosEmbedParams is 16 bytes");
 
+// Puts features in the place of the rows of images, or adds them.
+struct PlaceRowsParams {
+    // Number of rows.
+    uint32_t n_rows;
+    // Elements of a row.
+    uint32_t dim;
+    // 1: features are added to the rows; 0: they replace them.
+    uint32_t add;
+    // Unused, zero.
+    uint32_t _pad0;
+};
+static_assert(sizeof(PlaceRowsParams) == 16, "PlaceRowsParams is 16 bytes");
+
 // The largest of each part of the logits, for vocabularies too large for one threadgroup.
 struct ArgmaxPartialParams {
     // Number of rows of logits.
@@ -645,7 +687,7 @@ struct Row {
     uint32_t step;
     // [`Row::ACTIVE`], or 0: an idle row stores nothing, attends to nothing and chooses nothing. With
     // [`Row::ALONE`] an active row is computed as if no other of its sequence were there; with [`Row::SECOND`] it is
-    // of the second text of a pair.
+    // of the second text of a pair; with [`Row::IMAGE`] it is of an image, whose features replace the embedding.
     uint32_t flags;
     // Slots of other branches of its tree: with bit i, it does not see slot `length - 1 - i`. Bits 0, its own slot,
     // and 31 are never set.
@@ -1282,6 +1324,18 @@ static_assert(offsetof(RoPEParams, theta) == 16, "RoPEParams.theta is at 16");
 static_assert(offsetof(RoPEParams, row_stride) == 20, "RoPEParams.row_stride is at 20");
 static_assert(offsetof(RoPEParams, freq_scale) == 24, "RoPEParams.freq_scale is at 24");
 static_assert(offsetof(RoPEParams, _pad1) == 28, "RoPEParams._pad1 is at 28");
+static_assert(offsetof(RoPEAxesParams, n_rows) == 0, "RoPEAxesParams.n_rows is at 0");
+static_assert(offsetof(RoPEAxesParams, head_dim) == 4, "RoPEAxesParams.head_dim is at 4");
+static_assert(offsetof(RoPEAxesParams, n_heads) == 8, "RoPEAxesParams.n_heads is at 8");
+static_assert(offsetof(RoPEAxesParams, theta) == 12, "RoPEAxesParams.theta is at 12");
+static_assert(offsetof(RoPEAxesParams, freq_scale) == 16, "RoPEAxesParams.freq_scale is at 16");
+static_assert(offsetof(RoPEAxesParams, time_pairs) == 20, "RoPEAxesParams.time_pairs is at 20");
+static_assert(offsetof(RoPEAxesParams, height_pairs) == 24, "RoPEAxesParams.height_pairs is at 24");
+static_assert(offsetof(RoPEAxesParams, width_pairs) == 28, "RoPEAxesParams.width_pairs is at 28");
+static_assert(offsetof(RoPEAxesParams, is_interleaved) == 32, "RoPEAxesParams.is_interleaved is at 32");
+static_assert(offsetof(RoPEAxesParams, _pad0) == 36, "RoPEAxesParams._pad0 is at 36");
+static_assert(offsetof(RoPEAxesParams, _pad1) == 40, "RoPEAxesParams._pad1 is at 40");
+static_assert(offsetof(RoPEAxesParams, _pad2) == 44, "RoPEAxesParams._pad2 is at 44");
 static_assert(offsetof(EmbeddingParams, num_tokens) == 0, "EmbeddingParams.num_tokens is at 0");
 static_assert(offsetof(EmbeddingParams, dim) == 4, "EmbeddingParams.dim is at 4");
 static_assert(offsetof(EmbeddingParams, vocab_size) == 8, "EmbeddingParams.vocab_size is at 8");
@@ -1390,6 +1444,10 @@ static_assert(offsetof(PosEmbedParams, n_rows) == 0, "PosEmbedParams.n_rows is a
 static_assert(offsetof(PosEmbedParams, dim) == 4, "PosEmbedParams.dim is at 4");
 static_assert(offsetof(PosEmbedParams, n_positions) == 8, "PosEmbedParams.n_positions is at 8");
 static_assert(offsetof(PosEmbedParams, by_kind) == 12, "PosEmbedParams.by_kind is at 12");
+static_assert(offsetof(PlaceRowsParams, n_rows) == 0, "PlaceRowsParams.n_rows is at 0");
+static_assert(offsetof(PlaceRowsParams, dim) == 4, "PlaceRowsParams.dim is at 4");
+static_assert(offsetof(PlaceRowsParams, add) == 8, "PlaceRowsParams.add is at 8");
+static_assert(offsetof(PlaceRowsParams, _pad0) == 12, "PlaceRowsParams._pad0 is at 12");
 static_assert(offsetof(ArgmaxPartialParams, n_rows) == 0, "ArgmaxPartialParams.n_rows is at 0");
 static_assert(offsetof(ArgmaxPartialParams, count) == 4, "ArgmaxPartialParams.count is at 4");
 static_assert(offsetof(ArgmaxPartialParams, part) == 8, "ArgmaxPartialParams.part is at 8");

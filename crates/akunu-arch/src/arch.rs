@@ -42,11 +42,13 @@ mod phi3;
 mod prelude;
 mod qwen2;
 mod qwen2moe;
+mod qwen2vl;
 mod qwen3;
 mod qwen35;
 mod qwen35moe;
 mod qwen3moe;
 mod qwen3next;
+mod qwen3vl;
 mod seed_oss;
 mod smollm3;
 mod stablelm;
@@ -65,8 +67,10 @@ pub const ALL: &[Architecture] = &[
     llama::ARCH,
     qwen2::ARCH,
     qwen2moe::ARCH,
+    qwen2vl::ARCH,
     qwen3::ARCH,
     qwen3moe::ARCH,
+    qwen3vl::ARCH,
     gemma::ARCH,
     gemma2::ARCH,
     gemma3::ARCH,
@@ -148,10 +152,10 @@ mod tests {
     fn names_are_exact_and_an_unknown_one_lists_the_known() {
         assert_eq!(by_gguf_name("qwen2").expect("known").name, "qwen2");
         assert_eq!(by_model_type("mistral").expect("known").name, "llama");
-        assert!(by_gguf_name("qwen2vl").is_none(), "only exact names count");
-        let error = unknown(Path::new("x.gguf"), "qwen2vl").to_string();
+        assert!(by_gguf_name("qwen2v").is_none(), "only exact names count");
+        let error = unknown(Path::new("x.gguf"), "qwen2v").to_string();
         assert!(
-            error.contains("qwen2vl") && error.contains("llama, qwen2, qwen2moe"),
+            error.contains("qwen2v") && error.contains("llama, qwen2, qwen2moe"),
             "{error}"
         );
         let promised = ["bert", "whisper"].map(|name| error.contains(name));

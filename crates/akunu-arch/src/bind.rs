@@ -30,6 +30,7 @@ impl Model {
             vocab_size: self.vocab_size,
             context_length: self.context_length,
             long_rope: self.long_rope.clone(),
+            images: self.images,
             embedding: self.embedding.bind(to)?,
             layers: self
                 .layers

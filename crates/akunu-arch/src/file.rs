@@ -1,5 +1,6 @@
 //! A model's own description, in either container: GGUF metadata or `config.json`.
 
+mod images;
 pub(crate) mod keys;
 mod long_rope;
 mod number;

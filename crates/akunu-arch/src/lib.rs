@@ -12,6 +12,7 @@ mod encoder_use;
 mod error;
 mod ffn;
 mod file;
+mod images;
 mod layer;
 mod linear;
 mod long_rope;
@@ -39,6 +40,7 @@ pub use ffn::{
     Groups, Router, SharedExpert, SharedWeight,
 };
 pub use file::{Key, ModelFile, WindowPattern};
+pub use images::{ImageInput, ImageSight, RopeAxes};
 pub use layer::{
     Attention, BlockNorms, Cross, HeadNorms, Layer, LayerNorms, Mixer, Norm, NormKind, RowNorms,
     Temperature,

@@ -3,6 +3,7 @@
 use akunu_types::KvFormat;
 
 use crate::ffn::Ffn;
+use crate::images::ImageInput;
 use crate::layer::{Attention, Layer, Norm};
 use crate::linear::Linear;
 use crate::long_rope::LongRope;
@@ -23,6 +24,8 @@ pub struct Model<M = NamedMatrix, V = NamedVector> {
     pub context_length: u32,
     /// The factors of long-rope, which the positions of all layers have then.
     pub long_rope: Option<LongRope>,
+    /// How images are read; `None` for a model that takes none.
+    pub images: Option<ImageInput>,
     /// From tokens to the residual stream.
     pub embedding: Embedding<M, V>,
     /// The layers.
@@ -119,6 +122,11 @@ impl<M, V> Model<M, V> {
     /// Whether it turns texts into vectors instead of predicting tokens.
     pub fn is_encoder(&self) -> bool {
         matches!(self.output, Output::Texts(_))
+    }
+
+    /// Whether the positions of images have three axes.
+    pub fn has_axes(&self) -> bool {
+        self.images.is_some_and(|images| images.axes.is_some())
     }
 
     /// The attention of each layer that has it.

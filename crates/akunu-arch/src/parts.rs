@@ -12,6 +12,7 @@ mod state;
 use crate::error::ArchError;
 use crate::ffn::{Activation, Dense, DenseActivation, Ffn, Gated};
 use crate::file::{ModelFile, WindowPattern, keys};
+use crate::images::ImageInput;
 use crate::layer::{Attention, BlockNorms, Layer, LayerNorms, Mixer, Norm, NormKind};
 use crate::linear::Linear;
 use crate::long_rope::LongRope;
@@ -147,6 +148,7 @@ impl<'a> Parts<'a> {
             vocab_size: self.vocab_size,
             context_length: self.context_length,
             long_rope: self.long_rope.clone(),
+            images: None,
             embedding: Embedding {
                 tokens: vocabulary(TOKEN_EMBEDDING),
                 scale: None,
@@ -310,6 +312,14 @@ impl Attention {
             v: self.v.with_bias(),
             ..self
         }
+    }
+}
+
+impl Model {
+    /// The same model, which reads images.
+    pub(crate) fn with_images(self, images: ImageInput) -> Model {
+        let images = Some(images);
+        Model { images, ..self }
     }
 }
 

@@ -6,6 +6,7 @@ use akunu_program::Choose;
 
 use crate::error::EngineError;
 use crate::grammar::{Grammar, Guide};
+use crate::images::{Content, Prompt};
 use crate::logprobs::TokenLogprobs;
 use crate::loops::LoopWatch;
 use crate::model::Model;
@@ -25,7 +26,7 @@ pub(crate) struct Answer {
     text: AnswerText,
     loops: Option<LoopWatch>,
     /// What is to be in the session before the first token is chosen; empty once it has been read.
-    pub prompt: Vec<u32>,
+    pub prompt: Content,
     /// Tokens that the next step reads: their keys and values are not in the pages yet. The last one was chosen, or a
     /// grammar has forced it.
     pub pending: Vec<u32>,
@@ -57,22 +58,32 @@ impl Answer {
         if session.tokens().is_empty() {
             return Err(EngineError::NothingToContinue);
         }
-        Answer::begin(session, Vec::new(), options)
+        Answer::begin(session, Content::default(), options)
     }
 
     /// An answer after a prompt that is still to be read.
     pub fn to_prompt(
         session: &Session,
-        prompt: Vec<u32>,
+        prompt: Prompt,
         options: GenerateOptions,
     ) -> Result<Answer, EngineError> {
-        session.check_prompt(&prompt)?;
-        Answer::begin(session, prompt, options)
+        let content = session.content_of(prompt)?;
+        Answer::begin(session, content, options)
+    }
+
+    /// The same after content that was checked.
+    pub fn to_content(
+        session: &Session,
+        content: Content,
+        options: GenerateOptions,
+    ) -> Result<Answer, EngineError> {
+        session.check_prompt(&content.tokens)?;
+        Answer::begin(session, content, options)
     }
 
     fn begin(
         session: &Session,
-        prompt: Vec<u32>,
+        prompt: Content,
         options: GenerateOptions,
     ) -> Result<Answer, EngineError> {
         let model = session.model();
@@ -248,7 +259,9 @@ impl Answer {
     /// Leaves the session with its prompt, read or not, and the tokens that were returned, and nothing after them.
     pub fn leave(&mut self, session: &mut Session) {
         if !self.prompt.is_empty() {
-            session.sequence.tokens = std::mem::take(&mut self.prompt);
+            let Content { tokens, images } = std::mem::take(&mut self.prompt);
+            session.sequence.tokens = tokens;
+            session.sequence.images = images;
         }
         session.sequence.tokens.append(&mut self.pending);
         let len = session.sequence.tokens.len();

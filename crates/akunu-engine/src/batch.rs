@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use crate::answer::{Answer, Next};
 use crate::error::EngineError;
+use crate::images::Prompt;
 use crate::machine::{Machine, Outcome, Part};
 use crate::model::Model;
 use crate::options::{GenerateOptions, StopReason, Token};
@@ -253,10 +254,19 @@ impl Batch {
     pub fn join_prompt(
         &mut self,
         session: Session,
-        prompt: &[u32],
+        prompt: impl Into<Prompt>,
         options: GenerateOptions,
     ) -> Result<SequenceId, JoinError> {
-        let answer = Answer::to_prompt(&session, prompt.to_vec(), options);
+        let answer = Answer::to_prompt(&session, prompt.into(), options);
+        self.admit_reader(session, answer)
+    }
+
+    /// Admits a sequence with a prompt, and lets it take over what is known of it.
+    fn admit_reader(
+        &mut self,
+        session: Session,
+        answer: Result<Answer, EngineError>,
+    ) -> Result<SequenceId, JoinError> {
         let id = self.admit(session, answer)?;
         if let Some(member) = self.member_mut(id) {
             let Member {
@@ -342,7 +352,10 @@ impl Batch {
         let guide = member.answer.guide_for(&options);
         let joined = match prompt.is_empty() {
             true => self.join(session, options),
-            false => self.join_prompt(session, &prompt, options),
+            false => {
+                let answer = Answer::to_content(&session, prompt, options);
+                self.admit_reader(session, answer)
+            }
         };
         let id = joined.map_err(EngineError::from)?;
         if let (Some(guide), Some(member)) = (guide, self.member_mut(id)) {

@@ -13,6 +13,7 @@
 
 mod choice;
 mod experts;
+mod images;
 mod scratch;
 mod shift;
 mod speech;
@@ -32,6 +33,7 @@ use akunu_program::{
 };
 
 pub(crate) use choice::{Lists, Outputs};
+pub(crate) use images::ImageMemory;
 pub(crate) use scratch::{Scratch, Vector};
 pub(crate) use shift::{Keys, shift};
 pub(crate) use speech::{Signal, Spoken};
@@ -140,6 +142,7 @@ pub(crate) struct Builder<'a> {
     /// The weights of norms of values, (head_dim).
     ones: Option<Slice>,
     adapters: Vec<Adapted<'a>>,
+    images: Option<&'a ImageMemory>,
 }
 
 /// The place for the result of a block, and whether the result is added to the values there.
@@ -172,6 +175,7 @@ impl<'a> Builder<'a> {
             zeros: None,
             ones: None,
             adapters: Vec::new(),
+            images: None,
         }
     }
 
@@ -200,8 +204,9 @@ impl<'a> Builder<'a> {
     /// Looks up the tokens and runs every layer; the result is in the residual stream.
     pub fn layers(&mut self, model: &Bound, memory: &[LayerMemory]) {
         self.embedding(&model.embedding);
-        for (layer, memory) in model.layers.iter().zip(memory) {
+        for (at, (layer, memory)) in model.layers.iter().zip(memory).enumerate() {
             self.layer(layer, memory);
+            self.add_deep_images(at);
         }
     }
 
@@ -224,6 +229,7 @@ impl<'a> Builder<'a> {
             scale: embedding.scale,
             to: h,
         }));
+        self.place_images();
         let tables = [
             (LearnedBy::Kind, &embedding.kinds),
             (LearnedBy::Position, &embedding.positions),
@@ -331,13 +337,19 @@ impl<'a> Builder<'a> {
         let v = normed_v.as_ref().map_or(v, Vector::slice);
         match memory.keys {
             SeenKeys::Pages { cache, centre } => {
+                let turned = self.turned_by_axes(attention, [q, k], memory.divisors);
+                let [q, k] = turned.as_ref().map_or([q, k], |turned| turned.heads);
+                let norms = attention.qk_norm.as_ref().filter(|_| turned.is_none());
                 self.ops.push(Op::RopeStore(op::RopeStore {
                     q,
                     k,
                     v,
                     heads: heads(attention),
-                    rope: rope(attention, memory.divisors),
-                    norms: attention.qk_norm.as_ref().map(|norms| HeadNorms {
+                    rope: match &turned {
+                        Some(turned) => turned.rope,
+                        None => rope(attention, memory.divisors),
+                    },
+                    norms: norms.map(|norms| HeadNorms {
                         q: norms.q,
                         k: norms.k,
                         eps: norms.eps,

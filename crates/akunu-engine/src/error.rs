@@ -32,6 +32,9 @@ pub enum EngineError {
     /// The vocabulary cannot be used.
     #[error(transparent)]
     Tokenizer(#[from] akunu_tokenizer::TokenizerError),
+    /// An image that cannot be part of a prompt.
+    #[error(transparent)]
+    Image(#[from] crate::images::ImageError),
     /// A weight is in a format that has no kernels.
     #[error("{}: the weight `{name}` is {dtype}, which cannot be run; quantise the model to another type", path.display())]
     WeightType {

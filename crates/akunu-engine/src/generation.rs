@@ -1,8 +1,10 @@
 //! Generation: an iterator of tokens.
 
 use std::borrow::BorrowMut;
+use std::ops::ControlFlow;
 
 use crate::answer::{Answer, Next};
+use crate::cancel::CancelFlag;
 use crate::error::EngineError;
 use crate::machine::{Machine, Outcome, Part};
 use crate::options::{GenerateOptions, Overflow, StopReason, Token};
@@ -54,9 +56,10 @@ impl<S: BorrowMut<Session>> Generation<S> {
         let own = session.borrow_mut();
         if let Overflow::Shift { keep } = options.overflow
             && own.tokens().len() > own.context() as usize
-            && let Shifted::MustRead { tokens, .. } = own.shift(keep)?
+            && let Shifted::MustRead { content, .. } = own.shift(keep)?
         {
-            own.feed(&tokens)?;
+            let watch = &mut |_| ControlFlow::Continue(());
+            own.feed_content(&content, &CancelFlag::default(), watch)?;
         }
         if own.tokens().len() > own.context() as usize {
             return Err(EngineError::ContextFull {

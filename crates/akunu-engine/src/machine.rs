@@ -207,11 +207,14 @@ impl Machine {
         };
         let reader = parts.iter().position(begun);
         let reader = reader.or_else(|| parts.iter().position(fits));
+        let piece = reader.map_or(0, |at| parts[at].piece(room));
+        // An image that has to be read as a whole and does not fit next to the others gets a separate step.
+        let is_alone = reader.is_some() && piece == 0;
         let role = |(at, part): (usize, &Part)| match part.is_single() {
+            true if is_alone => Role::Idle,
             true => Role::Single,
-            false if reader == Some(at) => {
-                Role::Reader(part.unread().min(room).min(part.session.chunk()))
-            }
+            false if reader == Some(at) && is_alone => Role::Reader(part.lone_piece()),
+            false if reader == Some(at) => Role::Reader(piece),
             false => Role::Idle,
         };
         parts.iter().enumerate().map(role).collect()

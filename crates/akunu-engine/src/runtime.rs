@@ -11,6 +11,7 @@ mod cached;
 mod chain;
 mod chaining;
 mod host;
+mod images;
 mod kept_states;
 mod kind;
 mod long_rope;

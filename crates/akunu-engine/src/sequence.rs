@@ -1,8 +1,9 @@
-//! A sequence: its tokens, and the pages that hold their keys and values.
+//! A sequence: its tokens and images, and the pages that hold their keys and values.
 
 use sha2::{Digest, Sha256};
 
 use crate::adapter::Adapters;
+use crate::images::{Content, Images};
 use crate::pool::Name;
 use crate::rule::Rule;
 
@@ -13,6 +14,10 @@ pub(crate) struct Sequence {
     pub id: u64,
     /// All tokens.
     pub tokens: Vec<u32>,
+    /// The images among them; while a prompt is read, those that are still to come too.
+    pub images: Images,
+    /// Whether the rows of an image see all of it; a part of an image is useless then.
+    pub has_whole_images: bool,
     /// Of how many the keys and values are in the pages. A token that was chosen last is not yet.
     pub cached: usize,
     /// The pages for each kind of layers, by their place in the sequence. A window has given back what it has passed.
@@ -84,6 +89,8 @@ impl Sequence {
         Sequence {
             id,
             tokens: Vec::new(),
+            images: Images::default(),
+            has_whole_images: false,
             cached: 0,
             pages: vec![Vec::new(); n_kinds],
             names: Vec::new(),
@@ -111,10 +118,43 @@ impl Sequence {
         self.names.clear();
     }
 
-    /// The longest beginning of `tokens` that the pages hold.
-    pub fn common(&self, tokens: &[u32]) -> usize {
-        let pairs = self.tokens[..self.cached].iter().zip(tokens);
-        pairs.take_while(|(a, b)| a == b).count()
+    /// Its tokens, and their images.
+    pub fn content(&self) -> Content {
+        Content {
+            tokens: self.tokens.clone(),
+            images: self.images.clipped(self.tokens.len()),
+        }
+    }
+
+    /// Whether it has these tokens and images, and no others.
+    pub fn is(&self, content: &Content) -> bool {
+        let len = content.tokens.len();
+        let same = self.agrees_with(&content.images, len) == len;
+        self.tokens == content.tokens && same
+    }
+
+    /// The longest beginning of some content that the pages hold.
+    pub fn common(&self, content: &Content) -> usize {
+        let pairs = self.tokens[..self.cached].iter().zip(&content.tokens);
+        let len = pairs.take_while(|(a, b)| a == b).count();
+        self.agrees_with(&content.images, len)
+    }
+
+    /// Of the next `most` tokens of a prompt, how many can be read in one step: all, but where an image has to be read as a
+    /// whole and is longer than what is left of them. At least one, as a session takes no image that is longer than its chunk.
+    pub fn whole_images(&self, most: usize) -> usize {
+        match self.has_whole_images {
+            true => match self.images.whole_images(self.cached, most) {
+                0 => most,
+                n => n,
+            },
+            false => most,
+        }
+    }
+
+    /// Up to `len`, how many slots have the same images.
+    fn agrees_with(&self, images: &Images, len: usize) -> usize {
+        self.images.agree(images, len, self.has_whole_images)
     }
 
     /// The name of page `index`, whose tokens must be there.
@@ -122,8 +162,15 @@ impl Sequence {
         while self.names.len() <= index {
             let at = self.names.len();
             let before = self.names.last().copied().unwrap_or(self.first_name);
-            let tokens = &self.tokens[at * page..(at + 1) * page];
-            self.names.push(name_after(&before, tokens));
+            let slots = at * page..(at + 1) * page;
+            let mut hash = Sha256::new();
+            hash.update(before);
+            hash.update(bytemuck::cast_slice::<u32, u8>(&self.tokens[slots.clone()]));
+            self.images
+                .hash_into(&slots, self.has_whole_images, &mut hash);
+            let mut name = Name::default();
+            name.copy_from_slice(&hash.finalize()[..16]);
+            self.names.push(name);
         }
         self.names[index]
     }
@@ -134,13 +181,23 @@ impl Sequence {
         self.cached = self.cached.min(len);
         self.known = self.known.min(len);
         self.told = self.told.min(len);
-        self.names.truncate(len / page);
+        let cut = self.images.clip(len);
+        if let Some(start) = cut.filter(|_| self.has_whole_images) {
+            // The rows that are left have seen those that are gone.
+            self.cached = self.cached.min(start);
+        }
+        self.forget_names_after(self.cached, page);
         if len <= self.pure {
             self.pure = usize::MAX;
         }
         if len == 0 {
             self.floor = 0;
         }
+    }
+
+    /// Forgets the names of pages that are not full with the first `len` tokens.
+    pub fn forget_names_after(&mut self, len: usize, page: usize) {
+        self.names.truncate(len / page);
     }
 
     /// Other tokens, in pages whose content does not follow from them beyond `pure`.
@@ -151,16 +208,6 @@ impl Sequence {
         self.told = 0;
         self.pure = pure;
     }
-}
-
-/// The name of a page with these tokens after a page of another name.
-pub(crate) fn name_after(before: &Name, tokens: &[u32]) -> Name {
-    let mut hash = Sha256::new();
-    hash.update(before);
-    hash.update(bytemuck::cast_slice::<u32, u8>(tokens));
-    let mut name = Name::default();
-    name.copy_from_slice(&hash.finalize()[..16]);
-    name
 }
 
 #[cfg(test)]

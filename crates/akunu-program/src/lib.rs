@@ -39,7 +39,7 @@ pub use op::{
     ConvForm, ExpertMatrix, GateOrder, Gating, HeadOrder, Op, Routing, StatePool, Weights,
 };
 pub use plans::Plans;
-pub use position::{LearnedBy, Pairing, Rope};
+pub use position::{Axes, LearnedBy, Pairing, Rope};
 pub use program::Program;
 pub use step::{
     Checked, Count, Counts, PageMap, Room, RowError, RowTable, Rows, SequenceSlots, StepMemory,

@@ -25,6 +25,8 @@
 //! | Qwen3-VL's tower | `LayerNorm` | `AddLearned`, `TurnHeads` | `AttendRows` | `Product`, `Activate` | `Product`, `Activate` |
 //! | Whisper's decoder | `LayerNorm` | `AddLearned` | `Attend`; `AttendRows` across | `Product`, `Activate` | `Gather`, logits, `SpeechRules` |
 //!
+//! Rows of images have features in the place of embeddings ([`Op::Place`]); some models add further features after their first layers.
+//!
 //! Every product may have a bias. A decoder without RoPE stores its keys by [`Op::RopeStore`] with divisors that are
 //! infinite: a turn by no angle leaves every number as it is.
 
@@ -38,12 +40,12 @@ mod product;
 mod state;
 mod texts;
 
-pub use self::cache::{Attend, RopeStore, ScaleQueries, Shift};
+pub use self::cache::{Attend, RopeAxes, RopeStore, ScaleQueries, Shift};
 pub use self::elementwise::{Activate, Gate, Halves};
 pub use self::experts::{
     ExpertDown, ExpertGate, ExpertMatrix, Gating, Route, Routing, Weigh, Weights,
 };
-pub use self::input::{AddLearned, Embed};
+pub use self::input::{AddLearned, Embed, Place};
 pub use self::logits::{Choose, Gather, KeepLogits, Mask, Score, Softcap, SpeechRules};
 pub use self::norm::{AddNorm, HeadNorm, LayerNorm, Norm};
 pub use self::product::{Convolve, Product, ScaleRows};
@@ -60,6 +62,7 @@ pub use self::texts::{AttendRows, Mean, Rope, TurnHeads};
 )]
 pub enum Op {
     Embed(Embed),
+    Place(Place),
     Norm(Norm),
     AddNorm(AddNorm),
     HeadNorm(HeadNorm),
@@ -82,6 +85,7 @@ pub enum Op {
     SplitHeads(SplitHeads),
     Rope(Rope),
     TurnHeads(TurnHeads),
+    RopeAxes(RopeAxes),
     RopeStore(RopeStore),
     ScaleQueries(ScaleQueries),
     Attend(Attend),

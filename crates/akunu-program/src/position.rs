@@ -36,6 +36,15 @@ pub struct Rope {
     pub divisors: Slice,
 }
 
+/// The axes that pairs turn by: time, height and width.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Axes {
+    /// Pairs of each axis, in this order.
+    pub pairs: [u32; 3],
+    /// Whether the pairs of the axes take turns, as long as height and width have some. Otherwise those of an axis follow each other.
+    pub is_interleaved: bool,
+}
+
 /// What chooses the entry of a learned table that a row takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LearnedBy {

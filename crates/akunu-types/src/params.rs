@@ -22,12 +22,12 @@ pub use attention::{
     AttentionParams, DecodeAttentionParams, LogitSoftcapParams, RowAttentionParams,
 };
 pub use elementwise::{ElementwiseParams, HalfRowsParams, MatrixParams};
-pub use embedding::{EmbeddingParams, EmbeddingScaleParams, PosEmbedParams};
+pub use embedding::{EmbeddingParams, EmbeddingScaleParams, PlaceRowsParams, PosEmbedParams};
 pub use experts::{ExpertParams, RouteParams, SortExpertsParams, WeighParams};
 pub use kv_cache::KVShiftParams;
 pub use matmul::{DecodeGemmParams, GEMMParams, MLXParams, NormGemvParams};
 pub use norm::{LayerNormParams, RMSNormParams};
-pub use rope::{RoPEParams, RopeStoreParams, ScaleQueriesParams, TurnHeadsParams};
+pub use rope::{RoPEAxesParams, RoPEParams, RopeStoreParams, ScaleQueriesParams, TurnHeadsParams};
 pub use rows::{AdvanceRowsParams, GatherRowsParams, Row, SamplingRule, ScaleRowsParams};
 pub use sampling::{
     ArgmaxParams, ArgmaxPartialParams, DrawParams, GrammarBitmaskParams, PenaltiesParams,
@@ -47,6 +47,7 @@ pub const ALL: &[StructLayout] = &[
     RMSNormParams::LAYOUT,
     LayerNormParams::LAYOUT,
     RoPEParams::LAYOUT,
+    RoPEAxesParams::LAYOUT,
     EmbeddingParams::LAYOUT,
     EmbeddingScaleParams::LAYOUT,
     RopeStoreParams::LAYOUT,
@@ -60,6 +61,7 @@ pub const ALL: &[StructLayout] = &[
     MatrixParams::LAYOUT,
     HalfRowsParams::LAYOUT,
     PosEmbedParams::LAYOUT,
+    PlaceRowsParams::LAYOUT,
     ArgmaxPartialParams::LAYOUT,
     ArgmaxParams::LAYOUT,
     DrawParams::LAYOUT,

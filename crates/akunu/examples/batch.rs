@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             max_tokens: 32,
             ..GenerateOptions::default()
         };
-        let sequence = batch.join_prompt(session, &prompt, options)?;
+        let sequence = batch.join_prompt(session, prompt, options)?;
         answers.insert(sequence, (question, String::new()));
     }
     while batch.is_running() {

@@ -1,4 +1,4 @@
-//! Gemma 3: QK norm instead of soft caps, five windowed layers to a global one.
+//! Gemma 3: QK norm instead of soft caps, five windowed layers to a global one; the rows of an image see all of it.
 
 use super::prelude::*;
 use super::{gemma, gemma2};
@@ -22,7 +22,7 @@ fn model(file: &ModelFile) -> Result<Model, ArchError> {
         Some(LOCAL_BASE),
     )?;
     let scale = gemma2::attention_scale(&parts, WIDTH_SCALED_LAYERS)?;
-    Ok(gemma::decoder(&parts, |at| {
+    let decoder = gemma::decoder(&parts, |at| {
         let attention = Attention {
             scale,
             qk_norm: Some(parts.head_norms(at)),
@@ -30,5 +30,9 @@ fn model(file: &ModelFile) -> Result<Model, ArchError> {
         };
         let ffn = parts.gated(at, Activation::Gelu);
         Layer::gated(attention, ffn, parts.sandwich_norms(at))
+    });
+    Ok(decoder.with_images(ImageInput {
+        sight: ImageSight::Whole,
+        ..ImageInput::PLAIN
     }))
 }

@@ -2,10 +2,10 @@
 
 use super::prelude::*;
 
-/// LFM2 and LFM2.5, 230M to 2.6B.
+/// LFM2 and LFM2.5, 230M to 2.6B, and the language model of LFM2-VL.
 pub const ARCH: Architecture = Architecture {
     name: "lfm2",
-    model_types: &["lfm2"],
+    model_types: &["lfm2", "lfm2_vl"],
     pairing: Pairing::SplitHalves,
     read: Read::Text(model),
 };
@@ -24,7 +24,7 @@ fn model(file: &ModelFile) -> Result<Model, ArchError> {
         let ffn = Ffn::Gated(parts.gated(at, Activation::Silu));
         mixers.layer(&parts, at, ffn)
     });
-    Ok(output_norm(&parts, model))
+    Ok(output_norm(&parts, model).with_images(ImageInput::PLAIN))
 }
 
 /// The same model with a norm of the last layer's result, which its files name as if it were that of the embedding.

@@ -1,11 +1,19 @@
-//! Llama 2 and 3, Mistral, Ministral 8B, Mixtral, InternLM 3, SmolLM2, TinyLlama and many others.
+//! Llama 2 and 3, Mistral, Ministral 8B, Mixtral, InternLM 3, SmolLM2, TinyLlama and many others; SmolVLM and LLaVA, which read images.
 
 use super::prelude::*;
 
 /// The plain decoder.
 pub const ARCH: Architecture = Architecture {
     name: "llama",
-    model_types: &["llama", "mistral", "ministral", "mixtral", "internlm3"],
+    model_types: &[
+        "llama",
+        "mistral",
+        "ministral",
+        "mixtral",
+        "internlm3",
+        "smolvlm",
+        "idefics3",
+    ],
     pairing: Pairing::Interleaved,
     read: Read::Text(model),
 };
@@ -22,11 +30,12 @@ fn model(file: &ModelFile) -> Result<Model, ArchError> {
         true => Some(ExpertParts::read(&parts, ROUTING)?),
         false => None,
     };
-    Ok(parts.decoder(|at| {
+    let decoder = parts.decoder(|at| {
         let ffn = match &experts {
             Some(experts) => experts.ffn(at, |experts| experts),
             None => Ffn::Gated(parts.gated(at, Activation::Silu)),
         };
         Layer::new(parts.attention(at), ffn, parts.input_norms(at))
-    }))
+    });
+    Ok(decoder.with_images(ImageInput::PLAIN))
 }

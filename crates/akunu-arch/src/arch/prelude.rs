@@ -4,6 +4,7 @@ pub(super) use crate::architecture::{Architecture, Read};
 pub(super) use crate::error::ArchError;
 pub(super) use crate::ffn::{Activation, DenseActivation, Experts, Ffn, Gating};
 pub(super) use crate::file::{Key, ModelFile, WindowPattern};
+pub(super) use crate::images::{ImageInput, ImageSight};
 pub(super) use crate::layer::{Attention, BlockNorms, Layer, LayerNorms, Mixer, Norm, NormKind};
 pub(super) use crate::model::{Distances, Model, Output};
 pub(super) use crate::parts::{DeltaSizes, ExpertParts, Parts, Routing};

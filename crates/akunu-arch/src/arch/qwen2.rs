@@ -10,7 +10,7 @@ pub const ARCH: Architecture = Architecture {
     read: Read::Text(model),
 };
 
-fn model(file: &ModelFile) -> Result<Model, ArchError> {
+pub(super) fn model(file: &ModelFile) -> Result<Model, ArchError> {
     let parts = Parts::read(file, WindowPattern::None, None)?;
     Ok(parts.decoder(|at| {
         let attention = parts.attention(at).with_qkv_bias();

@@ -16,10 +16,22 @@ const INTERVAL: Key = Key::same(&["full_attention_interval"]);
 fn model(file: &ModelFile) -> Result<Model, ArchError> {
     let parts = parts(file)?;
     let mixers = Mixers::read(&parts)?;
-    Ok(parts.decoder(|at| {
+    let decoder = parts.decoder(|at| {
         let ffn = Ffn::Gated(parts.gated(at, Activation::Silu));
         mixers.layer(&parts, at, ffn)
-    }))
+    });
+    with_images(file, decoder)
+}
+
+/// The same model, which reads images if its file has the axes of their positions.
+pub(super) fn with_images(file: &ModelFile, model: Model) -> Result<Model, ArchError> {
+    Ok(match file.rope_axes(true)? {
+        None => model,
+        axes => model.with_images(ImageInput {
+            axes,
+            ..ImageInput::PLAIN
+        }),
+    })
 }
 
 /// The parts of a model, whose folders have norms less 1.

@@ -136,6 +136,7 @@ impl Parts {
             vocab_size,
             context_length: n_positions,
             long_rope: None,
+            images: None,
             embedding: Embedding {
                 tokens: tokens.clone(),
                 scale: None,

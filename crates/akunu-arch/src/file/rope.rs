@@ -253,7 +253,8 @@ impl ModelFile<'_> {
         };
         let number = |key: &str| scaling.f32(key)?.ok_or_else(|| scaling.missing(key));
         match scaling.string("rope_type")?.or(scaling.string("type")?) {
-            None | Some("default") => {}
+            // Older files of Qwen2-VL name its axes here.
+            None | Some("default" | "mrope") => {}
             Some("linear") => rope.freq_scale = 1.0 / number("factor")?,
             Some("yarn") => {
                 let yarn = self.yarn_of_config(&scaling)?;

@@ -23,6 +23,7 @@ impl Parts<'_> {
             vocab_size: self.vocab_size,
             context_length: self.context_length,
             long_rope: None,
+            images: None,
             embedding,
             layers: (0..self.n_layers).map(layer).collect(),
             norm: None,

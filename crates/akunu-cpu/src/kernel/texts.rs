@@ -1,10 +1,13 @@
 //! What the rows of texts have to themselves: learned positions, turns in place, and the mean of a text.
 
 use akunu_kernels::kernel::common::mean_rows;
-use akunu_kernels::kernel::embedding::pos_embed_add;
-use akunu_kernels::kernel::rope::{rope, turn_heads};
+use akunu_kernels::kernel::embedding::{place_rows, pos_embed_add};
+use akunu_kernels::kernel::rope::{rope, rope_axes, turn_heads};
 use akunu_program::Pairing;
-use akunu_types::params::{GatherRowsParams, PosEmbedParams, RoPEParams, Row, TurnHeadsParams};
+use akunu_types::params::{
+    GatherRowsParams, PlaceRowsParams, PosEmbedParams, RoPEAxesParams, RoPEParams, Row,
+    TurnHeadsParams,
+};
 
 use super::norm::add;
 use super::rope::{frequencies, pairing, rotate};
@@ -29,6 +32,29 @@ impl Body for AddLearned {
             let entry = &table[pos_embed_add::place(&p, &rows[at]) * dim..][..dim];
             // SAFETY: `own`: parts have different rows.
             unsafe { add::<L>(x.write::<f32>(at * dim, dim), entry) };
+        }
+    }
+}
+
+/// `x[row] = features[row]`, or `x[row] += features[row]`, for rows of images. Parts share the rows.
+pub(crate) struct PlaceRows;
+
+impl Body for PlaceRows {
+    #[inline(always)]
+    fn run<L: Lanes>(call: &Call, part: &mut Part) {
+        let p: PlaceRowsParams = call.params();
+        let place_rows::Buffers { x, features, rows } = call.buffers();
+        let dim = p.dim as usize;
+        let rows = rows.read::<Row>(p.n_rows as usize);
+        let features = features.read::<f32>(rows.len() * dim);
+        for at in part.range(rows.len()).filter(|&at| rows[at].is_of_image()) {
+            let features = &features[at * dim..][..dim];
+            // SAFETY: `own`: parts have different rows.
+            let x = unsafe { x.write::<f32>(at * dim, dim) };
+            match p.add {
+                0 => x.copy_from_slice(features),
+                _ => add::<L>(x, features),
+            }
         }
     }
 }
@@ -78,6 +104,45 @@ impl Body for TurnHeads {
             let turn = Turn {
                 cosines,
                 sines,
+                pairing: Pairing::Halves,
+            };
+            for head in 0..n_heads {
+                let at = (row * n_heads + head) * head_dim;
+                // SAFETY: `own`: parts have different rows.
+                unsafe { rotate::<L>(x.write::<f32>(at, head_dim), turn) };
+            }
+        }
+    }
+}
+
+/// `x[row][head] = turn(x[row][head])`, each pair by the position of the row on its axis. Parts share the rows.
+pub(crate) struct RopeAxes;
+
+impl Body for RopeAxes {
+    #[inline(always)]
+    fn run<L: Lanes>(call: &Call, part: &mut Part) {
+        let p: RoPEAxesParams = call.params();
+        let rope_axes::Buffers {
+            x,
+            rows,
+            freqs,
+            places,
+        } = call.buffers();
+        let (head_dim, n_heads) = (p.head_dim as usize, p.n_heads as usize);
+        let frequencies = frequencies(call, freqs, head_dim, (p.theta, p.freq_scale));
+        let n_rows = p.n_rows as usize;
+        let (rows, places) = (rows.read::<Row>(n_rows), places.read::<u32>(2 * n_rows));
+        let n_pairs = frequencies.turned_dim / 2;
+        let [mut cosines, mut sines] = [vec![0.0; n_pairs], vec![0.0; n_pairs]];
+        for row in part.range(n_rows) {
+            let positions = rope_axes::positions(&rows[row], &places[2 * row..][..2]);
+            for (pair, (cosine, sine)) in cosines.iter_mut().zip(&mut sines).enumerate() {
+                let position = positions[rope_axes::axis_of(&p, pair)];
+                (*cosine, *sine) = frequencies.rotation(position as f32, pair);
+            }
+            let turn = Turn {
+                cosines: &cosines,
+                sines: &sines,
                 pairing: Pairing::Halves,
             };
             for head in 0..n_heads {

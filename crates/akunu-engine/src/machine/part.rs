@@ -105,6 +105,23 @@ impl<'a> Part<'a> {
             .saturating_sub(self.session.sequence.cached)
     }
 
+    /// Tokens of its prompt for a step with room for this many; 0 if an image comes next that has to be read as a whole, and does
+    /// not fit.
+    pub fn piece(&self, room: usize) -> usize {
+        let most = self.unread().min(room).min(self.session.chunk());
+        let sequence = &self.session.sequence;
+        match sequence.has_whole_images {
+            true => sequence.images.whole_images(sequence.cached, most),
+            false => most,
+        }
+    }
+
+    /// Tokens of its prompt for a step without other sequences.
+    pub fn lone_piece(&self) -> usize {
+        let most = self.unread().min(self.session.chunk());
+        self.session.sequence.whole_images(most)
+    }
+
     /// Makes room for a step, or ends the answer.
     pub fn prepare(&mut self) {
         if !self.is_running() {
@@ -154,7 +171,7 @@ impl<'a> Part<'a> {
         drop(runtime);
         match self.session.take_last() {
             Ok(last) => self.answer.pending = vec![last],
-            Err(tokens) => self.answer.prompt = tokens,
+            Err(content) => self.answer.prompt = content,
         }
         Ok(())
     }
@@ -164,9 +181,9 @@ impl<'a> Part<'a> {
     fn make_room(&mut self) -> Result<(), EngineError> {
         let pending = &mut self.answer.pending;
         if pending.len() > MAX_NEXT {
-            let mut tokens = self.session.sequence.tokens.clone();
-            tokens.append(pending);
-            self.answer.prompt = tokens;
+            let mut content = self.session.sequence.content();
+            content.tokens.append(pending);
+            self.answer.prompt = content;
             return Ok(());
         }
         let needed = self.session.tokens().len() + pending.len();
@@ -181,12 +198,12 @@ impl<'a> Part<'a> {
             Shifted::Moved { n_dropped } => self.answer.dropped(keep, n_dropped),
             Shifted::MustRead {
                 n_dropped,
-                mut tokens,
+                mut content,
             } => {
                 self.answer.dropped(keep, n_dropped);
-                tokens.append(&mut self.answer.pending);
-                self.session.reuse(&tokens);
-                self.answer.prompt = tokens;
+                content.tokens.append(&mut self.answer.pending);
+                self.session.reuse(&content);
+                self.answer.prompt = content;
             }
             Shifted::Nothing if self.answer.queue.is_empty() => {
                 self.answer.end(StopReason::ContextFull);
@@ -230,7 +247,7 @@ impl<'a> Part<'a> {
         }
         let read = match self.answer.prompt.is_empty() {
             true => &self.session.sequence.tokens,
-            false => &self.answer.prompt,
+            false => &self.answer.prompt.tokens,
         };
         let tokens = [&read[..], &self.answer.pending].concat();
         runtime.change_logits(output, |logits| rules.apply(&tokens, logits))

@@ -81,7 +81,7 @@ fn push_reader(
     let part = &mut parts[at];
     let sequence = &mut part.session.sequence;
     runtime.set_rule(sequence, &part.answer.rule)?;
-    let piece = &part.answer.prompt[sequence.cached..][..n];
+    let piece = &part.answer.prompt.tokens[sequence.cached..][..n];
     runtime.push_run(sequence, piece)?;
     if sequence.cached + n == part.answer.prompt.len() {
         let first = runtime.n_outputs();
@@ -117,7 +117,7 @@ pub(super) fn mixed_step(
     if let Some((at, n)) = reader {
         let part = &mut parts[at];
         let sequence = &mut part.session.sequence;
-        let piece = part.answer.prompt[sequence.cached..][..n].to_vec();
+        let piece = part.answer.prompt.tokens[sequence.cached..][..n].to_vec();
         runtime.stored(sequence, &piece);
         if part.is_running() {
             part.outcome = Outcome::Read;

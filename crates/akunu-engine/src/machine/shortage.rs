@@ -29,20 +29,24 @@ pub(super) fn reserve_all(
 pub(super) fn pause_youngest(runtime: &mut Runtime, parts: &mut [Part], roles: &[Role]) -> bool {
     let has_pages = |part: &Part| part.is_running() && part.session.sequence.cached > 0;
     let n_active = roles.iter().filter(|role| **role != Role::Idle).count();
+    let n_with_pages = parts.iter().filter(|part| has_pages(part)).count();
     let youngest = parts.iter().rposition(has_pages);
-    let Some(at) = youngest.filter(|&at| n_active > 1 || roles[at] == Role::Idle) else {
+    // A sequence that has the step to itself may wait for others with pages.
+    let may_pause = |at: usize| n_active > 1 || n_with_pages > 1 || roles[at] == Role::Idle;
+    let Some(at) = youngest.filter(|&at| may_pause(at)) else {
         return false;
     };
     let part = &mut parts[at];
     let answer = &mut *part.answer;
-    let mut tokens = match answer.prompt.is_empty() {
-        true => part.session.sequence.tokens.clone(),
+    let mut content = match answer.prompt.is_empty() {
+        true => part.session.sequence.content(),
         false => std::mem::take(&mut answer.prompt),
     };
-    tokens.append(&mut answer.pending);
-    answer.prompt = tokens;
+    content.tokens.append(&mut answer.pending);
     runtime.free(&mut part.session.sequence);
     part.session.sequence.tokens.clear();
+    part.session.sequence.images.clone_from(&content.images);
+    answer.prompt = content;
     true
 }
 

@@ -35,6 +35,8 @@ pub(super) struct ProgramKey {
     pub is_scored: bool,
     /// A bit for each adapter that its products have.
     pub adapters: u64,
+    /// Whether some rows are of images.
+    pub has_images: bool,
 }
 
 /// Maximum number of programs that are kept: every combination of adapters needs its own.

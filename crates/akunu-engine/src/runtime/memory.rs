@@ -9,8 +9,8 @@ use akunu_program::{
 use super::sizes::{MAX_CHAIN, PAGE, PAGE_SHIFT, cache_bytes};
 use crate::buffers::Buffers;
 use crate::builder::{
-    AttentionMemory, Builder, LayerMemory, LayerStates, Lists, MixerMemory, Outputs, RouterFault,
-    Scratch, SeenKeys, divisors,
+    AttentionMemory, Builder, ImageMemory, LayerMemory, LayerStates, Lists, MixerMemory, Outputs,
+    RouterFault, Scratch, SeenKeys, divisors,
 };
 use crate::error::EngineError;
 use crate::loaded::Loaded;
@@ -47,6 +47,8 @@ pub(super) struct Memory {
     pub centres: Vec<Option<Buffer>>,
     /// Where routers report that their logits are not finite: a layer, counted from 1, or 0.
     pub fault: Buffer,
+    /// That of the images of a step, once there was one.
+    pub images: Option<ImageMemory>,
     /// The bias of layer norms that have none, (dim).
     zeros: Buffer,
     /// Ones, as weights of norms without weights, (head_dim).
@@ -112,6 +114,7 @@ impl Memory {
                 divisor_buffers,
                 centres,
                 fault,
+                images: None,
                 zeros,
                 ones,
             })
@@ -285,6 +288,22 @@ impl Memory {
         Ok(true)
     }
 
+    /// The memory of images, which is made when the first one is read.
+    pub fn want_images(
+        &mut self,
+        config: &Model,
+        device: &mut dyn Device,
+    ) -> Result<&ImageMemory, EngineError> {
+        let images = match self.images.take() {
+            Some(images) => images,
+            None => {
+                let rows = self.step.row_capacity;
+                make(device, |make| make.images(config, rows))?
+            }
+        };
+        Ok(self.images.insert(images))
+    }
+
     /// Makes the record of log probabilities; returns whether there was none before.
     pub fn want_scores(
         &mut self,
@@ -353,7 +372,10 @@ impl Memory {
         }
     }
 
-    fn release_step(&self, device: &mut dyn Device) {
+    fn release_step(&mut self, device: &mut dyn Device) {
+        if let Some(images) = self.images.take() {
+            release(images.buffers(), device);
+        }
         let step = &self.step;
         let tables = [step.rows, step.tokens, step.outputs];
         let of_sequences = [step.rules, step.history, step.chosen];
@@ -418,9 +440,17 @@ fn layer_memory(
 /// Bytes of scratch memory that a row takes.
 fn row_bytes(model: &Loaded, layers: &[LayerMemory], [zeros, ones]: [Buffer; 2]) -> usize {
     let scratch = Scratch::measure();
+    // A step with images takes more where positions have three axes. Which buffers it reads makes no difference.
+    let axes = model.config.images.and_then(|images| images.axes);
+    let images = axes.map(|axes| ImageMemory {
+        features: zeros,
+        deep: Vec::new(),
+        axes: Some((axes, zeros)),
+    });
     Builder::new(scratch.clone(), model.config.dim)
         .with_zeros(zeros.into())
         .with_ones(ones.into())
+        .with_images(images.as_ref())
         .layers(&model.weights, layers);
     scratch.row_bytes()
 }
@@ -531,6 +561,24 @@ impl Buffers<'_> {
             k: self.bytes(bytes, "keys")?,
             v: self.bytes(bytes, "values")?,
             pages,
+        })
+    }
+
+    /// Memory for the images of a step of so many rows.
+    fn images(&mut self, config: &Model, rows: u32) -> Result<ImageMemory, EngineError> {
+        let n_deep = config.images.map_or(0, |images| images.deep_layers);
+        let mut features = || self.words(rows, config.dim, "features of images");
+        let (first, deep) = (features()?, (0..n_deep).map(|_| features()));
+        let deep = deep.collect::<Result<_, _>>()?;
+        let axes = config.images.and_then(|images| images.axes);
+        let places = match axes {
+            Some(axes) => Some((axes, self.words(rows, 2, "places in images")?)),
+            None => None,
+        };
+        Ok(ImageMemory {
+            features: first,
+            deep,
+            axes: places,
         })
     }
 

@@ -10,6 +10,7 @@ use super::sizes::{PAGE, WINDOW_SLACK, cache_bytes, sequence_pages};
 use super::state::Runtime;
 use crate::cache::Part;
 use crate::error::EngineError;
+use crate::images::Content;
 use crate::sequence::Sequence;
 
 /// Pages that hold these slots.
@@ -196,7 +197,7 @@ impl Runtime {
 
     /// Forgets all but the first `len` tokens.
     pub fn truncate(&mut self, sequence: &mut Sequence, len: usize) {
-        if len >= sequence.tokens.len() {
+        if len >= sequence.tokens.len() && sequence.images.end_before(len) {
             return;
         }
         sequence.forget_after(len, PAGE);
@@ -262,16 +263,18 @@ impl Runtime {
         true
     }
 
-    /// Takes over pages that hold a beginning of `tokens` beyond what the sequence holds itself; returns how many
-    /// tokens it then holds, at most `most`. All before `sequence.cached` is the same.
-    pub fn adopt(&mut self, sequence: &mut Sequence, tokens: &[u32], most: usize) -> usize {
+    /// Takes over pages that hold a beginning of some content beyond what the sequence holds itself; returns how many
+    /// tokens it then holds, at most `most`. All before `sequence.cached` is the same. The images of the content are those of
+    /// the sequence from then on: the rest is read next.
+    pub fn adopt(&mut self, sequence: &mut Sequence, content: &Content, most: usize) -> usize {
         let (before, pure) = (sequence.cached, sequence.pure);
         let n_lost = self.n_lost();
+        sequence.images.clone_from(&content.images);
         if pure < before {
             return before;
         }
         sequence.tokens.truncate(before);
-        sequence.tokens.extend_from_slice(&tokens[before..]);
+        sequence.tokens.extend_from_slice(&content.tokens[before..]);
         // The last page that every kind of layers can go on from.
         let mut end = before / PAGE;
         while (end + 1) * PAGE <= most && self.is_kept(sequence, end) {
@@ -294,10 +297,12 @@ impl Runtime {
         }
         sequence.tokens.truncate(reached);
         sequence.cached = reached;
+        // Other tokens may follow.
+        sequence.forget_names_after(reached, PAGE);
         self.drop_pages_after(sequence);
         // Without the file that could not be read: the pages before it are still there.
         match self.n_lost() > n_lost {
-            true => self.adopt(sequence, tokens, most),
+            true => self.adopt(sequence, content, most),
             false => reached,
         }
     }
@@ -337,6 +342,7 @@ impl Runtime {
         let mut fork = self.new_sequence();
         fork.set_adapters(sequence.adapters().clone());
         fork.replace(sequence.tokens.clone(), sequence.cached, sequence.pure);
+        fork.images.clone_from(&sequence.images);
         fork.floor = sequence.floor;
         fork.rule = sequence.rule.clone();
         fork.pages.clone_from(&sequence.pages);

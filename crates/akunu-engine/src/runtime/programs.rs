@@ -36,6 +36,7 @@ impl Runtime {
             } else {
                 0
             },
+            has_images: self.has_images && kind.runs_layers(),
         };
         if let Some(&plan) = self.programs.loaded.get(&key) {
             return Ok(plan);
@@ -53,8 +54,10 @@ impl Runtime {
             room,
             is_scored,
             adapters,
+            has_images,
         } = key;
-        let mut builder = self.builder(adapters);
+        let images = self.memory.images.as_ref().filter(|_| has_images);
+        let mut builder = self.builder(adapters).with_images(images);
         let model = &self.model.weights;
         let (outputs, lists) = (&self.memory.outputs, &self.memory.lists);
         if kind.runs_layers() {
@@ -96,6 +99,7 @@ impl Runtime {
             room,
             is_scored: false,
             adapters: 0,
+            has_images: false,
         })
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
+use akunu_arch::ImageSight;
 use akunu_program::{Device, RowTable};
 
 use super::adapter_set::AdapterSet;
@@ -71,6 +72,8 @@ pub(crate) struct Runtime {
     pub(super) adapters: AdapterSet,
     /// A bit for each adapter that somebody in this step has.
     pub(super) active_adapters: u64,
+    /// Whether this step has rows of an image.
+    pub(super) has_images: bool,
 }
 
 impl Runtime {
@@ -98,6 +101,7 @@ impl Runtime {
             turns_long: false,
             adapters: AdapterSet::default(),
             active_adapters: 0,
+            has_images: false,
             memory,
             model,
             device,
@@ -169,7 +173,10 @@ impl Runtime {
     pub fn new_sequence(&mut self) -> Sequence {
         self.sweep_adapters();
         self.n_sequences_made += 1;
-        Sequence::new(self.n_sequences_made, self.memory.maps.len())
+        let mut sequence = Sequence::new(self.n_sequences_made, self.memory.maps.len());
+        let images = self.model.config.images;
+        sequence.has_whole_images = images.is_some_and(|images| images.sight == ImageSight::Whole);
+        sequence
     }
 
     /// A step may have this many rows at least.

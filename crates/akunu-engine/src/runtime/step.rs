@@ -139,6 +139,7 @@ impl Runtime {
         self.step += 1;
         self.is_scored = false;
         self.active_adapters = 0;
+        self.has_images = false;
         self.table.clear_rows();
         Ok(())
     }
@@ -189,13 +190,14 @@ impl Runtime {
         }
         let states = self.next_states(sequence, pending.len(), guesses)?;
         let first_output = self.n_outputs();
+        let offset = self.position_offset(sequence, first);
         for (at, &token) in tokens.iter().enumerate() {
             let slot = (first + at) as u32;
             let guess = at.checked_sub(pending.len());
             let hidden = guess.zip(guesses).map_or(0, |(at, tree)| tree.hidden(at));
             let [from, to] = states[at];
             let row = Row::in_tree(sequence.seat, slot, hidden).with_states(from, to);
-            let row = row.alone();
+            let row = row.earlier(offset).alone();
             if at + 1 < pending.len() {
                 self.table.push_silent(row, token);
             } else {
@@ -240,12 +242,13 @@ impl Runtime {
         self.write_history(sequence.seat, first, tokens)?;
         sequence.known = first + tokens.len();
         let states = self.run_states(sequence, tokens.len())?;
-        for (position, &token) in (first..).zip(tokens) {
-            let [from, to] = states.of(position, position == first);
-            let row = Row::at(sequence.seat, position as u32).with_states(from, to);
+        let first_row = self.table.rows().len();
+        for (slot, &token) in (first..).zip(tokens) {
+            let [from, to] = states.of(slot, slot == first);
+            let row = self.row_at(sequence, slot).with_states(from, to);
             self.table.push_run(row, token);
         }
-        Ok(())
+        self.write_images(sequence, first..first + tokens.len(), first_row)
     }
 
     /// Outputs of the rows that are there.

@@ -16,6 +16,7 @@ use akunu_program::DeviceError;
 use super::state::Session;
 use crate::cancel::CancelFlag;
 use crate::error::EngineError;
+use crate::images::{Content, Prompt};
 use crate::runtime::Kind;
 
 /// What [`Session::feed`] did.
@@ -108,13 +109,46 @@ impl Session {
         cancel: &CancelFlag,
         watch: &mut Watch<'_>,
     ) -> Result<Fed, EngineError> {
+        self.feed_content(&tokens.into(), cancel, watch)
+    }
+
+    /// Like [`Session::feed`], with images among the tokens.
+    pub fn feed_prompt(&mut self, prompt: impl Into<Prompt>) -> Result<Fed, EngineError> {
+        let watch = &mut |_| ControlFlow::Continue(());
+        self.feed_prompt_until(prompt, &CancelFlag::default(), watch)
+    }
+
+    /// Like [`Session::feed_until`], with images among the tokens.
+    pub fn feed_prompt_until(
+        &mut self,
+        prompt: impl Into<Prompt>,
+        cancel: &CancelFlag,
+        watch: &mut Watch<'_>,
+    ) -> Result<Fed, EngineError> {
+        let content = self.content_of(prompt.into())?;
+        self.feed_content(&content, cancel, watch)
+    }
+
+    /// The content that a prompt is, if this session can have it.
+    pub(crate) fn content_of(&self, prompt: Prompt) -> Result<Content, EngineError> {
+        self.check(&prompt.tokens)?;
+        Ok(Content::of(prompt, self.model.config(), self.chunk())?)
+    }
+
+    /// Makes some content, whose images were checked, that of the session.
+    pub(crate) fn feed_content(
+        &mut self,
+        content: &Content,
+        cancel: &CancelFlag,
+        watch: &mut Watch<'_>,
+    ) -> Result<Fed, EngineError> {
+        let tokens = &content.tokens;
         self.check(tokens)?;
-        let has_all =
-            self.sequence.tokens == tokens && self.model.runtime().has_logits(&self.sequence);
+        let has_all = self.sequence.is(content) && self.model.runtime().has_logits(&self.sequence);
         let reused = if has_all {
             tokens.len()
         } else {
-            self.reuse(tokens)
+            self.reuse(content)
         };
         self.run(&tokens[reused..], cancel, watch)?;
         Ok(Fed {
@@ -123,33 +157,39 @@ impl Session {
         })
     }
 
-    /// Keeps, or takes over from others, the longest beginning of `tokens` that some pages hold; returns its length. At
+    /// Keeps, or takes over from others, the longest beginning of some content that pages hold; returns its length. At
     /// least the last token is left: the logits after it are wanted.
-    pub(crate) fn reuse(&mut self, tokens: &[u32]) -> usize {
+    pub(crate) fn reuse(&mut self, content: &Content) -> usize {
         let mut runtime = self.model.runtime();
         let sequence = &mut self.sequence;
-        let most = tokens.len() - 1;
-        let own = sequence.common(tokens).min(most);
+        let most = content.tokens.len() - 1;
+        let own = sequence.common(content).min(most);
         let own = runtime.returnable(sequence, own);
         runtime.truncate(sequence, own);
-        runtime.adopt(sequence, tokens, most)
+        runtime.adopt(sequence, content, most)
     }
 
-    /// Takes the last token off, for a step that reads it again. Where the pages do not reach that far, all tokens are
-    /// returned instead: they are to be read.
-    pub(crate) fn take_last(&mut self) -> Result<u32, Vec<u32>> {
+    /// Takes the last token off, for a step that reads it again. Where the pages do not reach that far, and where it is a row
+    /// of an image, all content is returned instead: it is to be read.
+    pub(crate) fn take_last(&mut self) -> Result<u32, Content> {
+        let last = self.sequence.tokens.len() - 1;
+        if self.sequence.images.at(last).is_some() {
+            let content = self.sequence.content();
+            self.reuse(&content);
+            return Err(content);
+        }
         let mut runtime = self.model.runtime();
         let sequence = &mut self.sequence;
-        let last = sequence.tokens.len() - 1;
         let at = runtime.returnable(sequence, sequence.cached.min(last));
         if at == last {
             let token = sequence.tokens[last];
             runtime.truncate(sequence, last);
             return Ok(token);
         }
-        let tokens = sequence.tokens.clone();
+        let content = sequence.content();
         runtime.truncate(sequence, at);
-        Err(tokens)
+        sequence.images.clone_from(&content.images);
+        Err(content)
     }
 
     /// Runs tokens after the present content, chunk by chunk.
@@ -159,23 +199,27 @@ impl Session {
         cancel: &CancelFlag,
         watch: &mut Watch<'_>,
     ) -> Result<(), EngineError> {
-        let (size, total) = (self.chunk(), tokens.len());
-        let n_chunks = total.div_ceil(size);
-        for (at, chunk) in tokens.chunks(size).enumerate() {
-            let done = at * size;
+        let (mut done, total) = (0, tokens.len());
+        while done < total {
             if cancel.is_set() {
                 return Err(EngineError::Cancelled { done, total });
             }
             ask(watch, done, total)?;
-            let is_last = at + 1 == n_chunks;
-            let kind = if is_last { Kind::Logits } else { Kind::Layers };
-            self.read(chunk, kind, cancel)
+            let size = self.chunk().min(total - done);
+            let end = done + self.sequence.whole_images(size);
+            let kind = if end == total {
+                Kind::Logits
+            } else {
+                Kind::Layers
+            };
+            self.read(&tokens[done..end], kind, cancel)
                 .map_err(|error| match error {
                     EngineError::Device(DeviceError::Stopped) => {
                         EngineError::Cancelled { done, total }
                     }
                     other => other,
                 })?;
+            done = end;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The file of a saved session, version 3.
+//! The file of a saved session, version 3, or 4 with images.
 //!
 //! ```text
 //! magic, version                  8 + 4 bytes; all numbers are little-endian
@@ -7,6 +7,7 @@
 //! format of keys and values       4: 0 for f16, 2 for q8; 1 was q8 when all keys were stored as they are
 //! n_tokens, n_cached              4 each
 //! the tokens                      4 * n_tokens
+//! in version 4: the images        as in images.rs
 //! for each attention: k, then v       (slots, n_kv_heads) heads, each its numbers and then, in q8, its scales; the
 //!                                 last slots of n_cached: all of them, or the window
 //! for each layer with a state     its numbers after n_cached tokens, if there are any
@@ -14,7 +15,7 @@
 //! ```
 //!
 //! The length of a file follows from its header and the model, and is checked before anything is
-//! allocated.
+//! allocated. Images take what is left of it.
 
 use std::ops::Range;
 
@@ -28,6 +29,8 @@ use crate::model::Model;
 /// What a file begins with. The line feed shows files that were sent as text.
 const MAGIC: [u8; 8] = *b"akunuKV\n";
 const VERSION: u32 = 3;
+/// The same with images.
+const WITH_IMAGES: u32 = 4;
 /// Keys and values in 8 bits as they were once stored: keys with all that they have in common.
 const EARLIER_Q8: u32 = 1;
 /// Bytes of the checksum.
@@ -42,6 +45,8 @@ pub(super) struct Header {
     pub kv: KvFormat,
     pub n_tokens: u32,
     pub n_cached: u32,
+    /// Bytes of the images; 0 without any.
+    pub image_bytes: u64,
 }
 
 impl Header {
@@ -49,7 +54,11 @@ impl Header {
 
     pub fn to_bytes(self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
-        bytes.extend(VERSION.to_le_bytes());
+        let version = match self.image_bytes {
+            0 => VERSION,
+            _ => WITH_IMAGES,
+        };
+        bytes.extend(version.to_le_bytes());
         bytes.extend(self.fingerprint);
         bytes.extend(self.adapters);
         for number in [self.kv.code(), self.n_tokens, self.n_cached] {
@@ -71,7 +80,7 @@ impl Header {
         if bytes[..8] != MAGIC {
             return Err(SavedSessionError::Foreign);
         }
-        if word(8) != VERSION {
+        if ![VERSION, WITH_IMAGES].contains(&word(8)) {
             return Err(SavedSessionError::Version {
                 found: word(8),
                 wanted: VERSION,
@@ -96,13 +105,18 @@ impl Header {
         if found != wanted {
             return Err(SavedSessionError::OtherFormat { found, wanted });
         }
-        let header = Header {
+        let mut header = Header {
             fingerprint: model.fingerprint(),
             adapters: adapters.identity(),
             kv: found,
             n_tokens: word(80),
             n_cached: word(84),
+            image_bytes: 0,
         };
+        if word(8) == WITH_IMAGES {
+            // A file that is too short is refused below.
+            header.image_bytes = len.saturating_sub(header.file_bytes(model.config())).max(1);
+        }
         header.check(len, model.config())?;
         Ok(header)
     }
@@ -131,7 +145,9 @@ impl Header {
             0 => 0,
             _ => model.state_bytes(),
         };
-        Header::BYTES as u64 + 4 * u64::from(self.n_tokens) + layers + states + CHECKSUM as u64
+        let tokens = 4 * u64::from(self.n_tokens);
+        let rest = Header::BYTES as u64 + CHECKSUM as u64;
+        tokens + self.image_bytes + layers + states + rest
     }
 
     /// The slots of a layer with this window that are stored.

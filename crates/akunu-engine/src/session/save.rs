@@ -12,6 +12,7 @@ use akunu_types::KvFormat;
 use sha2::{Digest, Sha256};
 
 use super::file::{CHECKSUM, Header};
+use super::images;
 use super::state::Session;
 use crate::error::{EngineError, SavedSessionError};
 use crate::replace_file::replace_file;
@@ -42,8 +43,10 @@ impl Session {
         let fingerprint = self.model.fingerprint();
         let mut runtime = self.model.runtime();
         let sequence = &mut self.sequence;
+        let content = sequence.content();
+        let images = images::to_bytes(&content.images);
         // Pages that cannot be gone on from are not worth keeping.
-        let n_cached = runtime.returnable(sequence, sequence.cached);
+        let n_cached = runtime.returnable(sequence, sequence.common(&content));
         let config = self.model.config();
         let header = Header {
             fingerprint,
@@ -51,10 +54,12 @@ impl Session {
             kv: self.model.kv_format(),
             n_tokens: sequence.tokens.len() as u32,
             n_cached: n_cached as u32,
+            image_bytes: images.len() as u64,
         };
         let mut bytes = Vec::with_capacity(header.file_bytes(config) as usize);
         bytes.extend(header.to_bytes());
         bytes.extend(sequence.tokens.iter().flat_map(|token| token.to_le_bytes()));
+        bytes.extend(images);
         for (layer, attention) in config.attention().enumerate() {
             let heads = Heads::of(attention, header.kv);
             let slots = header.slots(attention.window);
@@ -117,6 +122,8 @@ impl Session {
                 why: format!("token {token} is beyond the vocabulary of {vocab_size}"),
             });
         }
+        let (images, values) = values.split_at(header.image_bytes as usize);
+        let images = images::from_bytes(images, self.model.config(), tokens.len())?;
         // From here on the pages are overwritten, and no longer those of the tokens there were.
         self.clear();
         let written = self.write_pages(header, values);
@@ -128,6 +135,9 @@ impl Session {
         };
         let tokens = if written.is_ok() { tokens } else { Vec::new() };
         self.sequence.replace(tokens, cached, 0);
+        if written.is_ok() {
+            self.sequence.images = images;
+        }
         let mut windows = self.model.config().windows();
         let is_partial = windows.any(|window| header.slots(window).start > 0);
         self.sequence.floor = if is_partial { cached } else { 0 };

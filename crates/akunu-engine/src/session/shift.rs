@@ -10,10 +10,11 @@
 //! first layer, which is what makes a shift cheap and not the same as a fresh start.
 //!
 //! A window that has given pages back has lost what lies before it: there the tokens that remain go
-//! through the model again.
+//! through the model again. So they do where an image moves or is dropped, which is never cut in two.
 
 use super::state::Session;
 use crate::error::EngineError;
+use crate::images::Content;
 
 /// What became of a full session.
 pub(crate) enum Shifted {
@@ -28,8 +29,8 @@ pub(crate) enum Shifted {
     MustRead {
         /// Tokens that are gone.
         n_dropped: usize,
-        /// The others.
-        tokens: Vec<u32>,
+        /// The others, with their images.
+        content: Content,
     },
 }
 
@@ -42,12 +43,14 @@ impl Session {
             return Ok(Shifted::Nothing);
         }
         let mut runtime = self.model.runtime();
-        if runtime.is_whole(&self.sequence) {
+        if runtime.is_whole(&self.sequence) && self.sequence.images.end_before(keep) {
             runtime.shift(&mut self.sequence, keep, n_dropped)?;
             return Ok(Shifted::Moved { n_dropped });
         }
-        let mut tokens = self.sequence.tokens.clone();
-        tokens.drain(keep..keep + n_dropped);
-        Ok(Shifted::MustRead { n_dropped, tokens })
+        let mut content = self.sequence.content();
+        Ok(match content.remove(keep..keep + n_dropped) {
+            0 => Shifted::Nothing,
+            n_dropped => Shifted::MustRead { n_dropped, content },
+        })
     }
 }

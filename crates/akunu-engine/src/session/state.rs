@@ -1,5 +1,7 @@
 //! A session: its tokens, and the pages that hold their keys and values.
 
+use std::ops::ControlFlow;
+
 use akunu_arch as arch;
 use akunu_types::KvFormat;
 
@@ -191,8 +193,9 @@ impl Session {
                 return Ok(logits);
             }
             drop(runtime);
-            let tokens = self.sequence.tokens.clone();
-            self.feed(&tokens)?;
+            let content = self.sequence.content();
+            let watch = &mut |_| ControlFlow::Continue(());
+            self.feed_content(&content, &CancelFlag::default(), watch)?;
         }
     }
 

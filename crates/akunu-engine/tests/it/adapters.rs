@@ -335,7 +335,7 @@ fn adapters_come_and_go() {
     };
     for session in sessions {
         batch
-            .join_prompt(session, &prompt(5, 1), options.clone())
+            .join_prompt(session, prompt(5, 1), options.clone())
             .expect("room");
     }
     let mut n_tokens = 0;

@@ -18,6 +18,7 @@ mod folders;
 mod four_bits;
 mod guided;
 mod hostile_folders;
+mod images;
 #[cfg(unix)]
 mod killed_saves;
 mod kv_format;

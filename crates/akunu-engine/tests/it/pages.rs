@@ -2,6 +2,8 @@
 
 use crate::support::watched::{Ahead, Watched};
 use crate::support::{TINY, TinyLlama};
+use std::ops::ControlFlow;
+
 use akunu_cpu::{CpuDevice, CpuOptions};
 use akunu_engine::{
     EngineError, GenerateOptions, KvFormat, Model, ModelOptions, Sampling, Session, SessionOptions,
@@ -280,4 +282,23 @@ fn chains_under_way_are_kept_for_their_owners() {
         }
     }
     assert_eq!(found, wanted);
+}
+
+/// A reading that ends before its first chunk has looked for the pages of its prompt. Fails when the next prompt is given the pages of
+/// that one, which another session has read meanwhile.
+#[test]
+fn a_prompt_that_was_given_up_names_no_pages() {
+    let model = load(TINY);
+    let [given_up, next] = [1, 2].map(|salt| prompt(100, salt));
+    let mut first = session(&model);
+    let ended = first.feed_watched(&given_up, &mut |_| ControlFlow::Break(()));
+    ended.expect_err("it was ended");
+    session(&model).feed(&given_up).expect("fits");
+    let fed = first.feed(&next).expect("fits");
+    assert_eq!(fed.reused, 0, "other tokens");
+    let again = load(TINY);
+    let mut fresh = session(&again);
+    fresh.feed(&next).expect("fits");
+    let [first, fresh] = [first, fresh].map(|mut one| one.logits().expect("some"));
+    assert_eq!(first, fresh);
 }

@@ -36,7 +36,7 @@ fn together(device: Box<dyn Device>, model: &Path, adapters: &[&Path; 2]) -> Vec
             ignore_end: true,
             ..Default::default()
         };
-        let joined = batch.join_prompt(session, &prompt, options);
+        let joined = batch.join_prompt(session, prompt, options);
         found.push((joined.expect("room"), Vec::new()));
     }
     while batch.is_running() {

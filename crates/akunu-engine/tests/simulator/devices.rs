@@ -164,7 +164,7 @@ fn a_draft_guesses_for_eight_sequences_on_every_device() {
         let mut batch = model.batch(8).expect("memory");
         let join = |n: u32| {
             let session = model.session(SessionOptions::default()).expect("memory");
-            let joined = batch.join_prompt(session, &prompt(n), options(n, &drafting));
+            let joined = batch.join_prompt(session, prompt(n), options(n, &drafting));
             joined.expect("there is room")
         };
         let ids: Vec<SequenceId> = (0..8).map(join).collect();

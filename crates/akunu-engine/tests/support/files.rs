@@ -127,7 +127,10 @@ pub fn write_folder(model: &Fixture, folder: &Path) -> PathBuf {
     write("config.json", model.config.to_string().as_bytes());
     write("tokenizer.json", tokenizer().to_string().as_bytes());
     let weights = model.weights.iter();
-    let tensors = weights.map(|weight| (&weight.name[..], &weight.shape[..], weight.values()));
+    let tensors = weights.map(|weight| {
+        let name = weight.stored.as_ref().unwrap_or(&weight.name);
+        (&name[..], &weight.shape[..], weight.values())
+    });
     write("model.safetensors", &safetensors(tensors));
     folder.to_path_buf()
 }

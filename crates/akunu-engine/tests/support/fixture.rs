@@ -29,21 +29,29 @@ pub struct Fixture {
     /// What an encoder makes of some texts.
     #[serde(default)]
     pub texts: Vec<Text>,
-    /// Images, and the rows that a vision tower makes of them.
+    /// Images among the tokens, or those that a vision tower sees.
     #[serde(default)]
     pub images: Vec<Image>,
+    /// Feature maps of an image that are added after layers.
+    #[serde(default)]
+    pub deep: usize,
 }
 
 /// An image, and the rows that a vision tower makes of it.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub struct Image {
-    /// Lines of patches.
+    /// Where it begins among the tokens.
+    #[serde(default)]
+    pub start: usize,
+    /// Lines of patches, or of rows among the tokens.
     pub height: u32,
-    /// Patches of a line.
+    /// Patches or rows of a line.
     pub width: u32,
     /// (squares of patches, width of the language model).
+    #[serde(default)]
     pub rows: Vec<f32>,
     /// Rows for the first layers of the language model, each of the same shape.
+    #[serde(default)]
     pub deep: Vec<Vec<f32>>,
 }
 
@@ -70,6 +78,9 @@ pub struct Text {
 pub struct Weight {
     /// Name in safetensors.
     pub name: String,
+    /// Name in a folder, if it is part of a larger model there.
+    #[serde(default)]
+    pub stored: Option<String>,
     /// Name in GGUF.
     pub gguf: String,
     /// What GGUF has of it, if it has parts.

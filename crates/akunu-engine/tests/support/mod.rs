@@ -9,6 +9,7 @@ pub mod fixture;
 pub mod float_folder;
 pub mod folders;
 pub mod mlx_folder;
+pub mod pictured;
 pub mod random_adapter;
 pub mod saved_experts;
 pub mod watched;

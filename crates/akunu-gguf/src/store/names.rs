@@ -2,7 +2,7 @@
 //!
 //! A name is a module and a suffix, `.weight` or `.bias`; the table maps modules, `{}` standing for
 //! the number of the layer, or of an expert. Hugging Face names are compared without the prefixes that say in which
-//! wrapper the model sits (`model.`, `language_model.`, `backbone.`, `bert.`, `mpnet.`).
+//! wrapper the model sits (`model.`, `language_model.`, `text_model.`, `backbone.`, `bert.`, `mpnet.`).
 
 mod attention;
 mod ends;
@@ -36,7 +36,14 @@ const WHOLE_NAMES: [&[Module]; 5] = [
 ];
 
 /// What wrappers put before a Hugging Face name.
-const HF_PREFIXES: [&str; 5] = ["model.", "language_model.", "backbone.", "bert.", "mpnet."];
+const HF_PREFIXES: [&str; 6] = [
+    "model.",
+    "language_model.",
+    "text_model.",
+    "backbone.",
+    "bert.",
+    "mpnet.",
+];
 
 /// The canonical name of a GGUF tensor; `None` when the table does not have it.
 pub fn canonical_from_gguf(name: &str) -> Option<String> {

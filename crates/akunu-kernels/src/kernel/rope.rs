@@ -14,6 +14,7 @@ pub mod head_norm_rope_neox_store;
     reason = "the kernel is named as its family, and its file as the kernel"
 )]
 pub mod rope;
+pub mod rope_axes;
 pub mod rope_store;
 pub mod scale_queries;
 pub mod turn_heads;

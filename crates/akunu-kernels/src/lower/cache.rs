@@ -1,11 +1,11 @@
 //! Keys and values: stored, and moved.
 
 use crate::kernel::kv_cache::kv_shift;
-use crate::kernel::rope::{head_norm_rope_neox_store, rope_store, scale_queries};
+use crate::kernel::rope::{head_norm_rope_neox_store, rope_axes, rope_store, scale_queries};
 use std::mem::offset_of;
 
 use akunu_program::{Count, Pairing, Rope, Slice, op};
-use akunu_types::params::{KVShiftParams, RopeStoreParams, ScaleQueriesParams};
+use akunu_types::params::{KVShiftParams, RoPEAxesParams, RopeStoreParams, ScaleQueriesParams};
 
 use super::lowering::Lowering;
 use crate::constant::{Constant, Constants};
@@ -109,6 +109,34 @@ impl Lowering<'_> {
             }
         };
         self.push(call.with_rows([field]));
+    }
+
+    pub(super) fn rope_axes(&mut self, op: &op::RopeAxes) {
+        let rope = &op.rope;
+        let [time_pairs, height_pairs, width_pairs] = op.axes.pairs;
+        let params = RoPEAxesParams {
+            n_heads: op.n_heads,
+            head_dim: op.head_dim,
+            theta: rope.theta,
+            freq_scale: rope.freq_scale,
+            time_pairs,
+            height_pairs,
+            width_pairs,
+            is_interleaved: u32::from(op.axes.is_interleaved),
+            ..Default::default()
+        };
+        let key = PipelineKey {
+            kernel: KernelId::RopeAxes,
+            constants: rope_constants(rope, op.head_dim),
+        };
+        let field = RowField::new(offset_of!(RoPEAxesParams, n_rows), Count::Rows);
+        let buffers = rope_axes::Buffers {
+            x: op.x,
+            rows: self.step().rows.into(),
+            freqs: rope.divisors,
+            places: op.places,
+        };
+        self.push(KernelCall::new(key, &params, buffers, "rope").with_rows([field]));
     }
 
     pub(super) fn shift(&mut self, shift: &op::Shift) {

@@ -1,10 +1,10 @@
-//! The embeddings of tokens.
+//! The embeddings of tokens, and the features of images.
 
-use crate::kernel::embedding::{embedding_lookup, embedding_scale};
+use crate::kernel::embedding::{embedding_lookup, embedding_scale, place_rows};
 use std::mem::offset_of;
 
 use akunu_program::{Count, Storage, op};
-use akunu_types::params::{EmbeddingParams, EmbeddingScaleParams, MLXParams};
+use akunu_types::params::{EmbeddingParams, EmbeddingScaleParams, MLXParams, PlaceRowsParams};
 
 use super::lowering::Lowering;
 use super::product::mlx_params;
@@ -65,5 +65,21 @@ impl Lowering<'_> {
             )
             .with_rows([RowField::times(count, Count::Rows, table.cols)]),
         );
+    }
+
+    pub(super) fn place(&mut self, place: &op::Place) {
+        let params = PlaceRowsParams {
+            dim: place.dim,
+            add: u32::from(place.add),
+            ..Default::default()
+        };
+        let buffers = place_rows::Buffers {
+            x: place.x,
+            features: place.features,
+            rows: self.step().rows.into(),
+        };
+        let field = RowField::new(offset_of!(PlaceRowsParams, n_rows), Count::Rows);
+        let key = PipelineKey::plain(KernelId::PlaceRows);
+        self.push(KernelCall::new(key, &params, buffers, "image rows").with_rows([field]));
     }
 }

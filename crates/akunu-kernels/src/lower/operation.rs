@@ -12,6 +12,7 @@ impl Lowering<'_> {
         }
         match op {
             Op::Embed(embed) => self.embed(embed),
+            Op::Place(place) => self.place(place),
             Op::Norm(norm) => self.norm(norm),
             Op::AddNorm(norm) => self.add_norm(norm),
             Op::HeadNorm(norm) => self.head_norm(norm),
@@ -31,6 +32,7 @@ impl Lowering<'_> {
             Op::SplitHeads(split) => self.split_heads(split),
             Op::Rope(rope) => self.rope(rope),
             Op::TurnHeads(turn) => self.turn_heads(turn),
+            Op::RopeAxes(rope) => self.rope_axes(rope),
             Op::AttendRows(attend) => self.attend_rows(attend),
             Op::Mean(mean) => self.mean(mean),
             Op::Product(_) => unreachable!("products are lowered with those after them"),

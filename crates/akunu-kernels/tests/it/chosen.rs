@@ -12,7 +12,7 @@ use akunu_kernels::lower;
 use akunu_kernels::table::weight_formats;
 use akunu_kernels::{ChipConfig, KernelId};
 use akunu_program::{
-    ActivationFunction, Buffer, ChoiceMemory, Choose, Counts, DistanceBias, ExpertMatrix,
+    ActivationFunction, Axes, Buffer, ChoiceMemory, Choose, Counts, DistanceBias, ExpertMatrix,
     GateFunction, Gating, HeadNorms, Heads, LayerCache, LearnedBy, Masks, Matrix, MlxLayout, Op,
     PageMap, Pairing, Program, Rope, Routing, RowKeys, Rows, ScoreMemory, Slice, StepMemory,
     Storage, TranscriptTokens, Weights, Windows, op,
@@ -305,6 +305,23 @@ fn of_encoders() -> Vec<Op> {
             n_entries: 8,
             x,
             dim: DIM,
+        }),
+        Op::RopeAxes(op::RopeAxes {
+            x,
+            n_heads: 2,
+            head_dim: 64,
+            rope: rope(Pairing::Halves),
+            axes: Axes {
+                pairs: [12, 10, 10],
+                is_interleaved: true,
+            },
+            places: at(12),
+        }),
+        Op::Place(op::Place {
+            features: at(12),
+            x,
+            dim: DIM,
+            add: false,
         }),
         activate(ActivationFunction::GeluErf),
         activate(ActivationFunction::Gelu),

@@ -67,10 +67,8 @@ impl Attention {
             };
             self.n_keys - unseen
         };
-        let row = |query| Row {
-            length: length(query),
-            ..Row::at(0, query)
-        };
+        // The last slot that a query sees is its own.
+        let row = |query| Row::at(0, length(query) - 1);
         (0..self.n_queries).map(row).collect()
     }
 

@@ -2,7 +2,7 @@
 
 use crate::attention::{HeadNorms, Heads, LayerCache};
 use crate::buffer::Slice;
-use crate::position::Rope;
+use crate::position::{Axes, Rope};
 
 /// Normalises (where the model does so) and turns q and k, and stores k and v in the row's slot.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,6 +23,23 @@ pub struct RopeStore {
     pub centre: Option<Slice>,
     /// Where keys and values go.
     pub cache: LayerCache,
+}
+
+/// Turns every head of x in place, where the rows of images have positions on three axes: each pair turns by one of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RopeAxes {
+    /// (rows, n_heads, head_dim).
+    pub x: Slice,
+    /// Heads of a row.
+    pub n_heads: u32,
+    /// Elements of a head.
+    pub head_dim: u32,
+    /// Rotary positions, with pairs of halves ([`Pairing::Halves`](crate::Pairing::Halves)).
+    pub rope: Rope,
+    /// The axis of each pair.
+    pub axes: Axes,
+    /// The height and the width of each row, (rows, 2). Only those of images are read: a row of a token has one position on all axes.
+    pub places: Slice,
 }
 
 /// Multiplies queries by `1 + temperature * ln(1 + position / period)`, where the division is that of whole numbers, and the elements of

@@ -1,4 +1,4 @@
-//! What the rows begin with: the embeddings of their tokens, and learned positions.
+//! The input of the first layer: the embeddings of tokens, learned positions, and the features of images.
 
 use crate::buffer::Slice;
 use crate::matrix::Matrix;
@@ -28,4 +28,18 @@ pub struct AddLearned {
     pub x: Slice,
     /// Elements of a row.
     pub dim: u32,
+}
+
+/// `x = features`, or `x += features`, for the rows of images ([`Row::IMAGE`](akunu_types::params::Row::IMAGE)); all other rows
+/// stay as they are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place {
+    /// (rows, dim). Only those of images are read.
+    pub features: Slice,
+    /// (rows, dim).
+    pub x: Slice,
+    /// Elements of a row.
+    pub dim: u32,
+    /// Whether features are added.
+    pub add: bool,
 }

@@ -87,7 +87,7 @@ pub enum RowError {
         sequence: u32,
     },
     /// A row of a tree that does not see what its parent sees, that hides a slot which no row before it in the step has,
-    /// or whose position is not the number of slots that it sees before its own.
+    /// or whose position does not follow from the number of slots that it sees before its own.
     #[error("row {row} of sequence {sequence} has no place in the tree of its sequence: {why}")]
     Tree {
         /// The row.
@@ -96,6 +96,16 @@ pub enum RowError {
         sequence: u32,
         /// What is wrong with it.
         why: &'static str,
+    },
+    /// A row of an image that sees a slot behind its own which no row of the run stores.
+    #[error("row {row} of sequence {sequence} sees slot {slot}, which the step does not store")]
+    Ahead {
+        /// The row.
+        row: u32,
+        /// Its sequence.
+        sequence: u32,
+        /// The last slot that it sees.
+        slot: u32,
     },
     /// Rows of a text that do not follow each other from its first token to its last.
     #[error("row {row} is not the next row of its text")]

@@ -194,6 +194,7 @@ impl RowTable {
         }
         .check()?;
         self.states.check(&self.rows)?;
+        self.check_ahead()?;
         let mut last: Option<Row> = None;
         for row in self.rows.iter().filter(|row| row.is_active()) {
             // Of rows that follow each other, what is seen was looked at with the first; only what is written is new.
@@ -338,6 +339,27 @@ impl RowTable {
         Ok(())
     }
 
+    /// Proves that what a row of an image sees behind its own slot is stored in this step: the rows of the run up to there follow
+    /// it.
+    fn check_ahead(&self) -> Result<(), RowError> {
+        let run = self.rows.get(self.n_singles as usize..).unwrap_or_default();
+        let last = run.iter().rev().find(|row| row.is_active());
+        for (row, ahead) in (0..).zip(&self.rows).filter(|(_, row)| row.is_of_image()) {
+            let end = ahead.slot.saturating_add(1);
+            let stored =
+                last.filter(|last| row >= self.n_singles && last.sequence == ahead.sequence);
+            let stored = stored.map_or(end, |last| last.slot.saturating_add(1));
+            if ahead.length > stored.max(end) {
+                return Err(RowError::Ahead {
+                    row,
+                    sequence: ahead.sequence,
+                    slot: ahead.length - 1,
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// Takes note that a checked step was submitted: the device knows these rows, and has moved the singles on if its
     /// program does so.
     pub fn submitted(&mut self, steps: u32, is_advanced: bool) {
@@ -379,9 +401,9 @@ impl Tables {
                 capacity: map.capacity(),
             });
         }
-        let n_keys = length - u64::from(row.hidden.count_ones());
-        let window = map.window.map_or(n_keys, u64::from);
-        let begin = n_keys.saturating_sub(window);
+        let n_before = length.min(slot + 1) - u64::from(row.hidden.count_ones());
+        let window = map.window.map_or(n_before, u64::from);
+        let begin = n_before.saturating_sub(window);
         let first = if is_next { slot } else { begin.min(slot) };
         // Within the capacity there are no more pages than a sequence's table has.
         let pages = |first: u64, last: u64| {

@@ -54,8 +54,8 @@ impl Trees<'_> {
     /// Proves that a row hides rows of this step only, and stands where its text has it.
     fn check_hidden<'r>(
         &self,
-        row: &Row,
-        before: impl Iterator<Item = &'r Row>,
+        row: &'r Row,
+        before: impl Iterator<Item = &'r Row> + Clone,
     ) -> Result<(), &'static str> {
         if self.steps > 1 {
             return Err("a tree has one round");
@@ -63,9 +63,13 @@ impl Trees<'_> {
         if row.length != row.slot.saturating_add(1) {
             return Err("it does not end with its own slot");
         }
-        let n_hidden = row.hidden.count_ones();
-        if row.position.checked_add(n_hidden) != Some(row.slot) {
-            return Err("its position is not the number of slots that it sees before its own");
+        // Images before the tree may take fewer positions than slots.
+        let mut others = before.clone().chain([row]);
+        let offset = others.next().and_then(position_offset);
+        if offset.is_none() || offset != position_offset(row) {
+            return Err(
+                "its position does not follow from the number of slots that it sees before its own",
+            );
         }
         let in_step = before.fold(0, |bits, other| bits | bit(row, other.slot));
         if row.hidden & !in_step != 0 {
@@ -73,7 +77,8 @@ impl Trees<'_> {
         }
         // A window that began behind a hidden slot would hold fewer keys than it should.
         let first_hidden = row.length - (u32::BITS - row.hidden.leading_zeros());
-        let begin = (self.window).map_or(0, |window| (row.position + 1).saturating_sub(window));
+        let n_before = row.length - row.hidden.count_ones();
+        let begin = (self.window).map_or(0, |window| n_before.saturating_sub(window));
         if begin > first_hidden {
             return Err("its window begins within the tree");
         }
@@ -95,6 +100,12 @@ fn check_parent<'r>(
         true => Ok(()),
         false => Err("it does not see what its parent sees"),
     }
+}
+
+/// The number of slots that a row sees before its own, minus its position.
+fn position_offset(row: &Row) -> Option<u32> {
+    let seen = row.slot.checked_sub(row.hidden.count_ones())?;
+    seen.checked_sub(row.position)
 }
 
 /// The bit of a slot in what a row hides; 0 where it has none.

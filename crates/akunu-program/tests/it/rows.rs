@@ -781,3 +781,50 @@ fn only_what_has_changed_is_written() {
     buffers.read(near.table, 4 * 4, &mut bytes).expect("fits");
     assert_eq!(bytemuck::pod_read_unaligned::<[u32; 2]>(&bytes), [3, 4]);
 }
+
+/// Fails when a row of an image may see slots that hold nothing, or what was there before.
+#[test]
+fn a_row_of_an_image_sees_what_its_step_stores() {
+    let pages = [(0, 0, 3), (0, 1, 4)];
+    let image = |slot, length| {
+        Row {
+            length,
+            ..Row::at(0, slot)
+        }
+        .of_image()
+    };
+    let whole = [Row::at(0, 2), image(3, 6), image(4, 6), image(5, 6)];
+    assert_eq!(run(&mut table(&pages), &[], &whole), Ok(()));
+    let ahead = |row, slot| {
+        let sequence = 0;
+        Err(RowError::Ahead {
+            row,
+            sequence,
+            slot,
+        })
+    };
+    assert_eq!(run(&mut table(&pages), &[], &whole[..3]), ahead(1, 5));
+    // A single stores nothing for rows after it.
+    assert_eq!(single(&mut table(&pages), image(3, 6), 1), ahead(0, 5));
+    // The window counts from the row's slot.
+    let pages = [(0, 1, 4)];
+    let mut windowed = table_with(Some(1), &pages);
+    assert_eq!(run(&mut windowed, &[], &[image(4, 6), image(5, 6)]), Ok(()));
+    let mut windowed = table_with(Some(2), &pages);
+    let refused = run(&mut windowed, &[], &[image(4, 6), image(5, 6)]);
+    let (sequence, slot) = (0, 0);
+    assert_eq!(refused, Err(RowError::Missing { sequence, slot }));
+}
+
+/// Fails when a tree behind an image, whose rows take fewer positions than slots, is refused, or may have other positions.
+#[test]
+fn a_tree_may_come_after_an_image() {
+    let earlier = TREE.map(|row| row.earlier(3));
+    assert_eq!(tree(None, &earlier), Ok(()));
+    let mut mixed = earlier;
+    mixed[4] = TREE[4];
+    assert!(matches!(
+        tree(None, &mixed),
+        Err(RowError::Tree { row: 4, .. })
+    ));
+}

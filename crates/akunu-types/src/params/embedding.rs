@@ -1,4 +1,4 @@
-//! Parameters of the embedding lookup, of its scale and of learned positions.
+//! Parameters of the embedding lookup, of its scale, of learned positions and of the features of images.
 
 use crate::layout::shared_struct;
 
@@ -42,5 +42,19 @@ shared_struct! {
         /// 0: a row's position chooses. 1: whether it is of the second text of a pair
         /// ([`Row::SECOND`](super::Row::SECOND)).
         12 => by_kind: u32,
+    }
+}
+
+shared_struct! {
+    /// Puts features in the place of the rows of images, or adds them.
+    pub struct PlaceRowsParams = "PlaceRowsParams", size = 16 {
+        /// Number of rows.
+        0 => n_rows: u32,
+        /// Elements of a row.
+        4 => dim: u32,
+        /// 1: features are added to the rows; 0: they replace them.
+        8 => add: u32,
+        /// Unused, zero.
+        12 => _pad0: u32,
     }
 }

@@ -28,6 +28,36 @@ shared_struct! {
 }
 
 shared_struct! {
+    /// RoPE alone, in place over (n_rows, n_heads, head_dim), where rows of images have positions on three axes.
+    pub struct RoPEAxesParams = "RoPEAxesParams", size = 48 {
+        /// Number of rows.
+        0 => n_rows: u32,
+        /// Elements of a head; half as many pairs are rotated.
+        4 => head_dim: u32,
+        /// Number of heads of a row.
+        8 => n_heads: u32,
+        /// Base of the frequencies.
+        12 => theta: f32,
+        /// Linear scaling of positions, `1 / factor`; 1 for none.
+        16 => freq_scale: f32,
+        /// Pairs that turn by time.
+        20 => time_pairs: u32,
+        /// Pairs that turn by height.
+        24 => height_pairs: u32,
+        /// Pairs that turn by width.
+        28 => width_pairs: u32,
+        /// 1: the pairs of the axes take turns; 0: those of an axis follow each other.
+        32 => is_interleaved: u32,
+        /// Unused, zero.
+        36 => _pad0: u32,
+        /// Unused, zero.
+        40 => _pad1: u32,
+        /// Unused, zero.
+        44 => _pad2: u32,
+    }
+}
+
+shared_struct! {
     /// RoPE of q and k of some rows, fused with the storing of k and v in the pages of their sequences.
     ///
     /// q is (n_rows, n_heads, head_dim), k and v are (n_rows, n_kv_heads, head_dim). Also read by the kernel that normalises

@@ -18,7 +18,7 @@ shared_struct! {
         16 => step: u32,
         /// [`Row::ACTIVE`], or 0: an idle row stores nothing, attends to nothing and chooses nothing. With
         /// [`Row::ALONE`] an active row is computed as if no other of its sequence were there; with [`Row::SECOND`] it is
-        /// of the second text of a pair.
+        /// of the second text of a pair; with [`Row::IMAGE`] it is of an image, whose features replace the embedding.
         20 => flags: u32,
         /// Slots of other branches of its tree: with bit i, it does not see slot `length - 1 - i`. Bits 0, its own slot,
         /// and 31 are never set.
@@ -38,6 +38,8 @@ impl Row {
     pub const ALONE: u32 = 2;
     /// The flag of a row that is of the second text of a pair, for models that tell the two apart.
     pub const SECOND: u32 = 4;
+    /// The flag of a row of an image, whose features replace the embedding of its token.
+    pub const IMAGE: u32 = 8;
 
     /// The row of the token at `position` of a sequence, which sees itself and all before it.
     pub const fn at(sequence: u32, position: u32) -> Row {
@@ -114,6 +116,27 @@ impl Row {
     /// Whether it is of the second text of a pair.
     pub const fn is_second(&self) -> bool {
         self.flags & Row::SECOND != 0
+    }
+
+    /// The same row at an earlier position: the images before it take fewer positions than rows.
+    pub const fn earlier(self, positions: u32) -> Row {
+        Row {
+            position: self.position - positions,
+            ..self
+        }
+    }
+
+    /// The same row, of an image.
+    pub const fn of_image(self) -> Row {
+        Row {
+            flags: self.flags | Row::IMAGE,
+            ..self
+        }
+    }
+
+    /// Whether it is a row of an image that takes part.
+    pub const fn is_of_image(&self) -> bool {
+        self.is_active() && self.flags & Row::IMAGE != 0
     }
 
     /// The same row, computed as if it were the only one of its sequence.

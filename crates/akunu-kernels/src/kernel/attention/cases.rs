@@ -58,13 +58,22 @@ fn setting(label: &'static str, head_dim: u32, heads: (u32, u32), rows: Vec<Row>
     }
 }
 
-/// A row that sees `length` slots of a sequence. Its position is none of attention's business.
+/// A row that sees `length` slots of a sequence, of which the last is its own. Its position is none of attention's business.
 fn row(sequence: u32, length: u32) -> Row {
     Row {
         position: u32::MAX,
         length,
-        ..Row::at(sequence, 0)
+        ..Row::at(sequence, length.saturating_sub(1))
     }
+}
+
+/// A prompt of tokens and an image, whose rows see all of it.
+fn picture(image: std::ops::Range<u32>, n_keys: u32) -> Vec<Row> {
+    let mut rows = prompt(n_keys, n_keys);
+    for row in &mut rows[image.start as usize..image.end as usize] {
+        row.length = image.end;
+    }
+    rows
 }
 
 /// Rows of one sequence in three branches after slot 62, of which the first crosses the end of a page; the second branch has two ends.
@@ -415,6 +424,8 @@ fn prefill_settings() -> Vec<Setting> {
             rows.iter_mut().for_each(|row| row.sequence = 1);
             rows
         }),
+        setting("an image", 64, (2, 1), picture(5..41, 50)),
+        setting("an image and a window", 64, (2, 1), picture(33..53, 60)).window(20),
         setting("lengths in any order", 64, (3, 1), {
             let lengths = [70, 3, 0, 33, 32, 1, 64, 65, 31, 2];
             lengths.map(|length| row(0, length)).into()

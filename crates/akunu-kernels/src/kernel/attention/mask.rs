@@ -1,7 +1,7 @@
 //! Which keys a row sees.
 //!
-//! An active row sees the slots `0 .. length` of its sequence; with a window only the last `window` of them. An idle row
-//! sees nothing.
+//! An active row sees the slots `0 .. length` of its sequence; with a window only the last `window` of those up to its own slot,
+//! and all behind it: the rows of an image may see the whole image. An idle row sees nothing.
 //!
 //! Guesses may be a *tree*: rows of several branches in one step, each row in a slot of its own. A row then does not see
 //! the slots of other branches (`Row::hidden`). Here `d` follows `a`, beside the branch `b c`:
@@ -77,9 +77,10 @@ impl Mask {
             false => (0, 0),
         };
         let n_keys = length - hidden.count_ones();
+        let n_before = length.min(row.slot.saturating_add(1)) - hidden.count_ones();
         let begin = self
             .window
-            .map_or(0, |window| n_keys.saturating_sub(window));
+            .map_or(0, |window| n_before.saturating_sub(window));
         Seen {
             keys: begin as usize..n_keys as usize,
             end: length as usize,
@@ -113,6 +114,18 @@ mod tests {
         let window = Constants::none().with_u32(Constant::Window, 2);
         assert_eq!(seen(Row::at(0, 3), &window), [2, 3]);
         assert_eq!(seen(Row::at(0, 0), &window), [0]);
+    }
+
+    /// Fails when the window of a row of an image begins later because the row sees what is behind it.
+    #[test]
+    fn a_row_of_an_image_sees_all_of_it() {
+        let row = Row {
+            length: 6,
+            ..Row::at(0, 3)
+        };
+        assert_eq!(seen(row, &Constants::none()), [0, 1, 2, 3, 4, 5]);
+        let window = Constants::none().with_u32(Constant::Window, 2);
+        assert_eq!(seen(row, &window), [2, 3, 4, 5]);
     }
 
     /// Fails when a branch is seen by another, or when it makes a window shorter.

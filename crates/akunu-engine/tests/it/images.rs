@@ -1,0 +1,5 @@
+//! Images among tokens.
+
+mod kept;
+mod reference;
+mod refused;
