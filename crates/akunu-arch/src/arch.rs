@@ -52,6 +52,7 @@ mod smollm3;
 mod stablelm;
 mod starcoder2;
 pub(crate) mod whisper;
+mod xlm_roberta;
 
 use std::path::Path;
 
@@ -109,6 +110,7 @@ pub const ALL: &[Architecture] = &[
     olmoe::ARCH,
     bert::ARCH,
     mpnet::ARCH,
+    xlm_roberta::ARCH,
     nomic_bert::ARCH,
     modern_bert::ARCH,
     whisper::ARCH,

@@ -2,7 +2,7 @@
 //!
 //! A name is a module and a suffix, `.weight` or `.bias`; the table maps modules, `{}` standing for
 //! the number of the layer, or of an expert. Hugging Face names are compared without the prefixes that say in which
-//! wrapper the model sits (`model.`, `language_model.`, `backbone.`, `bert.`, `mpnet.`).
+//! wrapper the model sits (`model.`, `language_model.`, `backbone.`, `bert.`, `mpnet.`, `roberta.`).
 
 mod attention;
 mod ends;
@@ -28,7 +28,15 @@ const MODULES: [&[Module]; 6] = [
 const WHOLE_NAMES: [&[Module]; 4] = [ends::WHOLE, attention::WHOLE, experts::WHOLE, states::WHOLE];
 
 /// What wrappers put before a Hugging Face name.
-const HF_PREFIXES: [&str; 5] = ["model.", "language_model.", "backbone.", "bert.", "mpnet."];
+const HF_PREFIXES: [&str; 7] = [
+    "model.",
+    "language_model.",
+    "backbone.",
+    "bert.",
+    "mpnet.",
+    "roberta.",
+    "transformer.",
+];
 
 /// The canonical name of a GGUF tensor; `None` when the table does not have it.
 pub fn canonical_from_gguf(name: &str) -> Option<String> {

@@ -45,10 +45,18 @@ pub(super) const MODULES: &[Module] = &[
     module(
         "pooler",
         "cls",
-        &[Always("pooler.dense"), Always("head.dense")],
+        &[
+            Always("pooler.dense"),
+            Always("head.dense"),
+            Always("classifier.dense"),
+        ],
     ),
     module("pooler_norm", "cls.norm", &[Always("head.norm")]),
-    module("classifier", "cls.output", &[Always("classifier")]),
+    module(
+        "classifier",
+        "cls.output",
+        &[Always("classifier"), Always("classifier.out_proj")],
+    ),
     module(
         "output_norm",
         "output_norm",
