@@ -1,6 +1,7 @@
 //! The architectures, a file each, named as GGUF's `general.architecture`: a function from a model's description to its
 //! layers.
 
+mod afmoe;
 mod arcee;
 mod bailingmoe2;
 mod bert;
@@ -8,9 +9,11 @@ mod chatglm;
 mod cohere2;
 mod cohere2moe;
 mod command_r;
+mod deepseek2;
 mod dots1;
 mod ernie4_5;
 mod ernie4_5_moe;
+mod exaone;
 mod exaone4;
 mod gemma;
 mod gemma2;
@@ -29,10 +32,12 @@ mod lfm2;
 mod lfm2moe;
 mod llama;
 mod mamba2;
+mod mellum;
 mod minicpm;
 mod mistral3;
 mod modern_bert;
 mod mpnet;
+mod muse_glimmer;
 mod nemotron;
 mod nemotron_h;
 mod nomic_bert;
@@ -68,6 +73,7 @@ pub const ALL: &[Architecture] = &[
     qwen2moe::ARCH,
     qwen3::ARCH,
     qwen3moe::ARCH,
+    mellum::ARCH,
     gemma::ARCH,
     gemma2::ARCH,
     gemma3::ARCH,
@@ -77,12 +83,15 @@ pub const ALL: &[Architecture] = &[
     granitemoe::ARCH,
     granitehybrid::ARCH,
     ernie4_5_moe::ARCH,
+    afmoe::ARCH,
     dots1::ARCH,
+    deepseek2::ARCH,
     glm4moe::ARCH,
     bailingmoe2::ARCH,
     mistral3::ARCH,
     phi3::ARCH,
     olmo2::ARCH,
+    exaone::ARCH,
     exaone4::ARCH,
     seed_oss::ARCH,
     ernie4_5::ARCH,
@@ -94,6 +103,7 @@ pub const ALL: &[Architecture] = &[
     stablelm::ARCH,
     command_r::ARCH,
     minicpm::ARCH,
+    muse_glimmer::ARCH,
     internlm2::ARCH,
     hunyuan_dense::ARCH,
     hunyuan_moe::ARCH,

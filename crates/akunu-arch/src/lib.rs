@@ -12,7 +12,9 @@ mod encoder_use;
 mod error;
 mod ffn;
 mod file;
+mod latent;
 mod layer;
+mod layer_embeddings;
 mod linear;
 mod long_rope;
 mod model;
@@ -38,10 +40,12 @@ pub use ffn::{
     Groups, Router, SharedExpert, SharedWeight,
 };
 pub use file::{Key, ModelFile, WindowPattern};
+pub use latent::Latent;
 pub use layer::{
     Attention, BlockNorms, Cross, HeadNorms, Layer, LayerNorms, Mixer, Norm, NormKind, RowNorms,
     Temperature,
 };
+pub use layer_embeddings::{LayerEmbeddings, LayerInput};
 pub use linear::Linear;
 pub use long_rope::LongRope;
 pub use model::{

@@ -5,6 +5,8 @@ mod attention;
 mod delta;
 mod encoder;
 mod experts;
+mod latent;
+mod layer_embeddings;
 mod norms;
 mod ssd;
 mod state;
@@ -21,6 +23,7 @@ use crate::weights::{Change, NamedMatrix, NamedVector};
 
 pub(crate) use delta::DeltaSizes;
 pub(crate) use experts::{ExpertParts, Routing};
+pub(crate) use latent::LatentSizes;
 
 /// The weight that the embedding lookup reads.
 pub(crate) const TOKEN_EMBEDDING: &str = "token_embedding.weight";
@@ -155,6 +158,7 @@ impl<'a> Parts<'a> {
                 positions: None,
                 distances: None,
                 norm: None,
+                of_layers: None,
             },
             layers: (0..self.n_layers).map(layer).collect(),
             norm: Some(self.norm("output_norm")),
@@ -182,7 +186,10 @@ impl<'a> Parts<'a> {
             heads,
             kv_heads,
             head_dim,
+            keys_of: None,
+            latent: None,
             has_gate: false,
+            gate: None,
             q: linear("q", heads * head_dim, self.dim),
             k: linear("k", kv_heads * head_dim, self.dim),
             v: linear("v", kv_heads * head_dim, self.dim),
@@ -331,6 +338,7 @@ impl Layer {
                 ffn: BlockNorms::NONE,
             },
             is_parallel: false,
+            input: None,
             scale: None,
         }
     }
@@ -346,6 +354,7 @@ impl Layer {
                 ffn: norms,
             },
             is_parallel: false,
+            input: None,
             scale: None,
         }
     }
@@ -363,6 +372,7 @@ impl Layer {
             ffn,
             norms,
             is_parallel: false,
+            input: None,
             scale: None,
         }
     }

@@ -96,9 +96,12 @@ impl NamedMatrix {
         }
     }
 
-    /// Rows and columns of the tensor.
+    /// Rows and columns of the tensor. With pieces of a transposed tensor, each is a matrix of the stack.
     pub fn tensor_shape(&self) -> [u32; 2] {
         match self.is_transposed {
+            true if !self.pieces.is_empty() => {
+                [self.tensor_rows, self.rows / self.pieces.len() as u32]
+            }
             true => [self.stack * self.cols, self.tensor_rows / self.stack],
             false => [self.tensor_rows, self.cols],
         }
@@ -129,9 +132,19 @@ pub struct NamedVector {
     pub times: Option<String>,
     /// The first number of the tensor that counts, and how far it is to the next: 2 where those of two vectors lie in turn.
     pub every: [u32; 2],
+    /// The value of all numbers of a vector that the file does not have.
+    pub constant: Option<f32>,
 }
 
 impl NamedVector {
+    /// A vector of the same numbers, which the file does not have.
+    pub fn constant(number: f32, cols: u32) -> NamedVector {
+        NamedVector {
+            constant: Some(number),
+            ..NamedVector::new("", 1, cols)
+        }
+    }
+
     /// A table of vectors; a vector has one row.
     pub fn new(name: impl Into<String>, rows: u32, cols: u32) -> NamedVector {
         NamedVector {
@@ -141,6 +154,7 @@ impl NamedVector {
             change: Change::None,
             times: None,
             every: [0, 1],
+            constant: None,
         }
     }
 }

@@ -20,6 +20,7 @@ mod hostile_folders;
 #[cfg(unix)]
 mod killed_saves;
 mod kv_format;
+mod latent;
 mod loading;
 mod long_rope;
 mod memory_limit;

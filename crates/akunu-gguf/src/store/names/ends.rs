@@ -10,12 +10,28 @@ pub(super) const MODULES: &[Module] = &[
         "token_embd",
         &[
             Always("embed_tokens"),
+            Always("wte"),
             Always("embeddings"),
             Always("tok_embeddings"),
             Always("word_embeddings"),
             Always("embeddings.word_embeddings"),
             Always("embeddings.tok_embeddings"),
         ],
+    ),
+    module(
+        "layer_embeddings",
+        "per_layer_token_embd",
+        &[Always("embed_tokens_per_layer")],
+    ),
+    module(
+        "layer_projection",
+        "per_layer_model_proj",
+        &[Always("per_layer_model_projection")],
+    ),
+    module(
+        "layer_projection_norm",
+        "per_layer_proj_norm",
+        &[Always("per_layer_projection_norm")],
     ),
     module(
         "token_types",
@@ -60,7 +76,12 @@ pub(super) const MODULES: &[Module] = &[
     module(
         "output_norm",
         "output_norm",
-        &[Always("norm"), Always("final_norm"), Always("norm_f")],
+        &[
+            Always("norm"),
+            Always("final_norm"),
+            Always("norm_f"),
+            Always("ln_f"),
+        ],
     ),
     module("output", "output", &[Always("lm_head"), Always("output")]),
 ];
