@@ -25,6 +25,9 @@ pub struct Fixture {
     /// Vectors that only a GGUF file has.
     #[serde(default)]
     pub gguf_only: BTreeMap<String, Vec<f32>>,
+    /// Error of the logits from rounding keys and values to 16 bits, as a share of their power; 0 if it was not measured.
+    #[serde(default)]
+    pub rounding: f64,
     #[serde(default)]
     pub tokens: Vec<u32>,
     /// The logits after so many tokens.

@@ -1,6 +1,8 @@
 //! Small models of each architecture against `transformers`, or against their formulas in numpy, from both containers, on
 //! two devices.
 
+mod zoo;
+
 use std::path::Path;
 
 use akunu_engine::{EngineError, Model, SessionOptions};
