@@ -523,6 +523,27 @@ struct HalfRowsParams {
 };
 static_assert(sizeof(HalfRowsParams) == 32, "HalfRowsParams is 32 bytes");
 
+// Pieces of rows that are copied to other places of other rows.
+struct CopyPiecesParams {
+    // Number of rows.
+    uint32_t n_rows;
+    // Pieces of a row.
+    uint32_t pieces;
+    // Elements of a piece.
+    uint32_t width;
+    // Elements from one row of x to the next.
+    uint32_t x_row;
+    // Elements from one piece of a row of x to the next; 0: all pieces are the same.
+    uint32_t x_piece;
+    // Elements from one row of y to the next.
+    uint32_t y_row;
+    // Elements from one piece of a row of y to the next, at least a piece.
+    uint32_t y_piece;
+    // Unused, zero.
+    uint32_t _pad0;
+};
+static_assert(sizeof(CopyPiecesParams) == 32, "CopyPiecesParams is 32 bytes");
+
 // Adds a row of a learned table to each row: the one of its position, or the one of its kind.
 struct PosEmbedParams {
     // Number of rows (tokens).
@@ -1440,6 +1461,14 @@ static_assert(offsetof(HalfRowsParams, eps) == 16, "HalfRowsParams.eps is at 16"
 static_assert(offsetof(HalfRowsParams, _pad0) == 20, "HalfRowsParams._pad0 is at 20");
 static_assert(offsetof(HalfRowsParams, _pad1) == 24, "HalfRowsParams._pad1 is at 24");
 static_assert(offsetof(HalfRowsParams, _pad2) == 28, "HalfRowsParams._pad2 is at 28");
+static_assert(offsetof(CopyPiecesParams, n_rows) == 0, "CopyPiecesParams.n_rows is at 0");
+static_assert(offsetof(CopyPiecesParams, pieces) == 4, "CopyPiecesParams.pieces is at 4");
+static_assert(offsetof(CopyPiecesParams, width) == 8, "CopyPiecesParams.width is at 8");
+static_assert(offsetof(CopyPiecesParams, x_row) == 12, "CopyPiecesParams.x_row is at 12");
+static_assert(offsetof(CopyPiecesParams, x_piece) == 16, "CopyPiecesParams.x_piece is at 16");
+static_assert(offsetof(CopyPiecesParams, y_row) == 20, "CopyPiecesParams.y_row is at 20");
+static_assert(offsetof(CopyPiecesParams, y_piece) == 24, "CopyPiecesParams.y_piece is at 24");
+static_assert(offsetof(CopyPiecesParams, _pad0) == 28, "CopyPiecesParams._pad0 is at 28");
 static_assert(offsetof(PosEmbedParams, n_rows) == 0, "PosEmbedParams.n_rows is at 0");
 static_assert(offsetof(PosEmbedParams, dim) == 4, "PosEmbedParams.dim is at 4");
 static_assert(offsetof(PosEmbedParams, n_positions) == 8, "PosEmbedParams.n_positions is at 8");

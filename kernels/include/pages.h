@@ -20,7 +20,7 @@ using namespace metal;
 constant constexpr uint Q8_BLOCK = 32;
 constant constexpr float Q8_LARGEST = 127.0f;
 // The largest head that is stored in 8 bits.
-constant constexpr uint Q8_MAX_HEAD_DIM = 512;
+constant constexpr uint Q8_MAX_HEAD_DIM = 576;
 
 // Where one head of a slot lies in a pool.
 struct SlotAt {

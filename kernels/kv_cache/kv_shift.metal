@@ -10,7 +10,7 @@
 //          thread for each pair, in whole SIMD groups.
 // Memory:  source and destination overlap. A thread walks its own pair through all slots in ascending
 //          order, so that it reads each element before it is overwritten, by itself. In 8 bits a key is
-//          widened, turned and gathered in 2 KB of threadgroup memory, and stored after a barrier: all of
+//          widened, turned and gathered in 2.3 KB of threadgroup memory, and stored after a barrier: all of
 //          a slot has been read long before it is overwritten. Values move with their scales.
 
 #include <metal_stdlib>

@@ -8,7 +8,7 @@
 // Launch:  one threadgroup a head (x) and row (y), a thread for each pair, in whole SIMD groups. The
 //          threadgroup of query head h also serves key and value head h where there is one.
 // Memory:  each element is read once and written once; 128 bytes of threadgroup memory for the sums, and
-//          2 KB for a turned key that is stored in 8 bits.
+//          2.3 KB for a turned key that is stored in 8 bits.
 
 #include <metal_stdlib>
 

@@ -9,7 +9,7 @@
 // Launch:  one thread a pair, 256 a threadgroup; x walks the pairs of the query heads, y the rows. A
 //          thread of query head h also serves key and value head h where there is one. In 8 bits one
 //          threadgroup a head (x) and row (y), a thread for each pair, in whole SIMD groups: the turned
-//          key is gathered in 2 KB of threadgroup memory, where its blocks find their largest numbers.
+//          key is gathered in 2.3 KB of threadgroup memory, where its blocks find their largest numbers.
 // Memory:  each element is read once and written once; a thread's angle serves q and k.
 
 #include <metal_stdlib>

@@ -29,6 +29,7 @@ mod schemas;
 mod shaders;
 mod test;
 mod tools;
+mod zoo;
 
 use akunu_repo::command_line;
 use clap::{Parser, Subcommand};
@@ -80,6 +81,8 @@ enum Command {
     Shaders(shaders::Args),
     /// Everything that must hold before a change is merged
     Test(test::Args),
+    /// Run small models of every architecture, with shapes that are drawn from a seed, against transformers
+    Zoo(zoo::Args),
 }
 
 fn main() -> ExitCode {
@@ -100,6 +103,7 @@ fn main() -> ExitCode {
         Command::Schemas => schemas::run(),
         Command::Shaders(args) => shaders::run(&args),
         Command::Test(args) => test::run(&args),
+        Command::Zoo(args) => zoo::run(&args),
     };
     command_line::end(done)
 }

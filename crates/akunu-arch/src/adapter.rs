@@ -92,8 +92,10 @@ pub fn adapter_rows(
 ) -> Option<Vec<usize>> {
     let turns = ["attention.q.weight", "attention.k.weight"];
     let is_turned = turns.iter().any(|end| part.weight.ends_with(end));
+    // The heads of latent attention turn by neighbours in every file.
     let of_model = model
         .attention()
+        .filter(|attention| attention.latent.is_none())
         .find_map(|attention| attention.rope)?
         .pairing;
     let of_adapter = match adapter.architecture() {

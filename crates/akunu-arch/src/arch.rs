@@ -1,6 +1,7 @@
 //! The architectures, a file each, named as GGUF's `general.architecture`: a function from a model's description to its
 //! layers.
 
+mod afmoe;
 mod arcee;
 mod bailingmoe2;
 mod bert;
@@ -8,9 +9,11 @@ mod chatglm;
 mod cohere2;
 mod cohere2moe;
 mod command_r;
+mod deepseek2;
 mod dots1;
 mod ernie4_5;
 mod ernie4_5_moe;
+mod exaone;
 mod exaone4;
 mod gemma;
 mod gemma2;
@@ -29,10 +32,12 @@ mod lfm2;
 mod lfm2moe;
 mod llama;
 mod mamba2;
+mod mellum;
 mod minicpm;
 mod mistral3;
 mod modern_bert;
 mod mpnet;
+mod muse_glimmer;
 mod nemotron;
 mod nemotron_h;
 mod nomic_bert;
@@ -54,6 +59,7 @@ mod smollm3;
 mod stablelm;
 mod starcoder2;
 pub(crate) mod whisper;
+mod xlm_roberta;
 
 use std::path::Path;
 
@@ -71,6 +77,7 @@ pub const ALL: &[Architecture] = &[
     qwen3::ARCH,
     qwen3moe::ARCH,
     qwen3vl::ARCH,
+    mellum::ARCH,
     gemma::ARCH,
     gemma2::ARCH,
     gemma3::ARCH,
@@ -80,12 +87,15 @@ pub const ALL: &[Architecture] = &[
     granitemoe::ARCH,
     granitehybrid::ARCH,
     ernie4_5_moe::ARCH,
+    afmoe::ARCH,
     dots1::ARCH,
+    deepseek2::ARCH,
     glm4moe::ARCH,
     bailingmoe2::ARCH,
     mistral3::ARCH,
     phi3::ARCH,
     olmo2::ARCH,
+    exaone::ARCH,
     exaone4::ARCH,
     seed_oss::ARCH,
     ernie4_5::ARCH,
@@ -97,6 +107,7 @@ pub const ALL: &[Architecture] = &[
     stablelm::ARCH,
     command_r::ARCH,
     minicpm::ARCH,
+    muse_glimmer::ARCH,
     internlm2::ARCH,
     hunyuan_dense::ARCH,
     hunyuan_moe::ARCH,
@@ -113,6 +124,7 @@ pub const ALL: &[Architecture] = &[
     olmoe::ARCH,
     bert::ARCH,
     mpnet::ARCH,
+    xlm_roberta::ARCH,
     nomic_bert::ARCH,
     modern_bert::ARCH,
     whisper::ARCH,

@@ -3,9 +3,11 @@
 use crate::ffn::{
     Dense, ExpertLinear, ExpertNorms, Experts, Ffn, Gated, Router, SharedExpert, SharedWeight,
 };
+use crate::latent::Latent;
 use crate::layer::{
     Attention, BlockNorms, Cross, HeadNorms, Layer, LayerNorms, Mixer, Norm, RowNorms,
 };
+use crate::layer_embeddings::{LayerEmbeddings, LayerInput};
 use crate::linear::Linear;
 use crate::model::{
     Classifier, ClassifierHead, Distances, Embedding, Logits, Model, Output, Table,
@@ -57,6 +59,20 @@ impl Embedding {
                 })
             })?,
             norm: optional(self.norm.as_ref(), |norm| norm.bind(to))?,
+            of_layers: optional(self.of_layers.as_ref(), |embeddings| embeddings.bind(to))?,
+        })
+    }
+}
+
+impl LayerEmbeddings {
+    fn bind<B: Bind>(&self, to: &mut B) -> Result<LayerEmbeddings<B::Matrix, B::Vector>, B::Error> {
+        Ok(LayerEmbeddings {
+            width: self.width,
+            tokens: to.matrix(&self.tokens)?,
+            token_scale: self.token_scale,
+            projection: self.projection.bind(to)?,
+            norm: self.norm.bind(to)?,
+            scale: self.scale,
         })
     }
 }
@@ -129,6 +145,14 @@ impl Layer {
             ffn,
             norms,
             is_parallel: self.is_parallel,
+            input: optional(self.input.as_ref(), |input| {
+                Ok(LayerInput {
+                    width: input.width,
+                    gate: input.gate.bind(to)?,
+                    output: input.output.bind(to)?,
+                    norm: input.norm.bind(to)?,
+                })
+            })?,
             scale: self.scale,
         })
     }
@@ -213,6 +237,8 @@ impl Attention {
             heads: self.heads,
             kv_heads: self.kv_heads,
             head_dim: self.head_dim,
+            keys_of: self.keys_of,
+            latent: optional(self.latent.as_ref(), |latent| latent.bind(to))?,
             has_gate: self.has_gate,
             q: self.q.bind(to)?,
             k: self.k.bind(to)?,
@@ -231,6 +257,7 @@ impl Attention {
                     k: norms.k.bind(to)?,
                 })
             })?,
+            gate: optional(self.gate.as_ref(), |gate| gate.bind(to))?,
             output: self.output.bind(to)?,
             value_eps: self.value_eps,
             rope: self.rope,
@@ -239,6 +266,24 @@ impl Attention {
             temperature: self.temperature,
             softcap: self.softcap,
             sinks: optional(self.sinks.as_ref(), |sinks| to.vector(sinks))?,
+        })
+    }
+}
+
+impl Latent {
+    fn bind<B: Bind>(&self, to: &mut B) -> Result<Latent<B::Matrix, B::Vector>, B::Error> {
+        Ok(Latent {
+            rank: self.rank,
+            plain_dim: self.plain_dim,
+            turned_dim: self.turned_dim,
+            value_dim: self.value_dim,
+            low: optional(self.low.as_ref(), |(linear, norm)| {
+                Ok((linear.bind(to)?, norm.bind(to)?))
+            })?,
+            compressed: self.compressed.bind(to)?,
+            norm: self.norm.bind(to)?,
+            keys: self.keys.bind(to)?,
+            values: self.values.bind(to)?,
         })
     }
 }

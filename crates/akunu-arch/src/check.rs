@@ -9,9 +9,10 @@ use crate::architecture::{Architecture, Read};
 use crate::error::ArchError;
 use crate::ffn::Ffn;
 use crate::file::{ModelFile, Said, Section};
-use crate::layer::{MAX_DECODER_HEAD_LENGTH, MAX_HEAD_LENGTH, Temperature};
+use crate::layer::{Attention, MAX_DECODER_HEAD_LENGTH, MAX_HEAD_LENGTH, Temperature};
 use crate::long_rope::LongRope;
 use crate::model::Model;
+use crate::rope::Pairing;
 use crate::vision::CLIP;
 
 /// What a position is divided by, at least, before a pair of a head turns by it; real models have some 1.
@@ -109,6 +110,39 @@ impl Model {
         }
     }
 
+    /// Refuses layers that read keys and values of others which are not there, or whose heads or windows differ.
+    fn check_shared_keys(&self, file: &ModelFile) -> Result<(), ArchError> {
+        for (at, layer) in self.layers.iter().enumerate() {
+            let attention = layer.mixer.attention();
+            let Some((own, source)) = attention.and_then(|own| Some((own, own.keys_of?))) else {
+                continue;
+            };
+            let earlier = self.layers[..at].get(source);
+            let read = earlier.and_then(|layer| layer.mixer.attention());
+            let shape = |attention: &Attention| {
+                let Attention {
+                    kv_heads,
+                    head_dim,
+                    window,
+                    ..
+                } = *attention;
+                (kv_heads, head_dim, window)
+            };
+            let turns_first = own.qk_norm.as_ref().is_some_and(|norms| norms.turn_first);
+            if own.has_gate || own.gate.is_some() || own.row_norm.is_some() || turns_first {
+                let what = "a gate or a norm of whole rows in layers that read keys of others";
+                return Err(file.unsupported(what.to_string()));
+            }
+            let is_there = |read: &Attention| read.keys_of.is_none() && shape(read) == shape(own);
+            if !read.is_some_and(is_there) {
+                let found = format!("those of layer {source} in layer {at}");
+                let wanted = "of an earlier layer with the same heads and window";
+                return Err(file.invalid("keys and values", found, wanted));
+            }
+        }
+        Ok(())
+    }
+
     /// Numbers that no kernel takes, or that are beyond any real model.
     fn check(&self, file: &ModelFile) -> Result<(), ArchError> {
         let has_rope = self.attention().any(|attention| attention.rope.is_some());
@@ -127,7 +161,7 @@ impl Model {
         // What the kernels of attention take. Half of an encoder's window is how far its rows see.
         let (unit, most, wanted) = match self.is_encoder() {
             true => (4, MAX_HEAD_LENGTH, "a multiple of 4, at most 256"),
-            false => (8, MAX_DECODER_HEAD_LENGTH, "a multiple of 8, at most 512"),
+            false => (8, MAX_DECODER_HEAD_LENGTH, "a multiple of 8, at most 576"),
         };
         let (narrowest, wide_enough) = match self.is_encoder() {
             true => (2, "at least 2"),
@@ -142,6 +176,24 @@ impl Model {
             }
         }
         for attention in self.attention() {
+            let has_gate = attention.has_gate || attention.gate.is_some();
+            let has_norm = attention.qk_norm.is_some() || attention.row_norm.is_some();
+            let is_interleaved = attention
+                .rope
+                .is_some_and(|rope| rope.pairing == Pairing::Interleaved);
+            let turns_first = attention
+                .qk_norm
+                .as_ref()
+                .is_some_and(|norms| norms.turn_first);
+            if is_interleaved && turns_first {
+                let what = "a norm after the turn of heads that turn by neighbours";
+                return Err(file.unsupported(what.to_string()));
+            }
+            if attention.latent.is_some() && (has_gate || has_norm || attention.value_eps.is_some())
+            {
+                let what = "a gate or norms of heads in latent attention";
+                return Err(file.unsupported(what.to_string()));
+            }
             file.check_heads(attention.heads, attention.kv_heads)?;
             let head_dim = attention.head_dim;
             if !head_dim.is_multiple_of(unit) || head_dim > most {
@@ -167,6 +219,7 @@ impl Model {
                 return Err(file.invalid("sliding window", window.to_string(), wide_enough));
             }
         }
+        self.check_shared_keys(file)?;
         self.check_rope(&[], file.path())?;
         let Some(LongRope { short, long, .. }) = &self.long_rope else {
             return Ok(());

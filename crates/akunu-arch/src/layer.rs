@@ -9,6 +9,8 @@
 //! ([`NamedMatrix`], [`NamedVector`]) in a description, a place on a device once the weights are bound.
 
 use crate::ffn::{Dense, Ffn};
+use crate::latent::Latent;
+use crate::layer_embeddings::LayerInput;
 use crate::linear::Linear;
 pub use crate::norm::{Norm, NormKind};
 use crate::rope::Rope;
@@ -19,7 +21,7 @@ use std::fmt;
 /// Numbers of a head, at most: attention to rows of texts takes no more.
 pub(crate) const MAX_HEAD_LENGTH: u32 = 256;
 /// The same in decoders.
-pub(crate) const MAX_DECODER_HEAD_LENGTH: u32 = 512;
+pub(crate) const MAX_DECODER_HEAD_LENGTH: u32 = 576;
 
 /// A layer.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +36,8 @@ pub struct Layer<M = NamedMatrix, V = NamedVector> {
     pub norms: LayerNorms<V>,
     /// Whether the feed-forward block reads what the mixer reads, and both results are added to the residual stream.
     pub is_parallel: bool,
+    /// The block that reads the token's embedding for this layer.
+    pub input: Option<LayerInput<M, V>>,
     /// Factor of the residual stream after both blocks.
     pub scale: Option<f32>,
 }
@@ -76,7 +80,7 @@ impl<M, V> Mixer<M, V> {
     fn linears(&self) -> Vec<&Linear<M, V>> {
         match self {
             Mixer::None => Vec::new(),
-            Mixer::Attention(attention) => attention.linears().to_vec(),
+            Mixer::Attention(attention) => attention.linears(),
             Mixer::ShortConv(conv) => conv.linears(),
             Mixer::DeltaNet(net) => net.linears(),
             Mixer::Ssd(mamba) => mamba.linears(),
@@ -93,14 +97,22 @@ pub struct Attention<M = NamedMatrix, V = NamedVector> {
     pub kv_heads: u32,
     /// Elements of a head.
     pub head_dim: u32,
+    /// The earlier layer whose keys and values this one reads, for a layer that stores none. `k`, `v` and the norm and positions of keys
+    /// are those of that layer.
+    pub keys_of: Option<usize>,
+    /// Keys and values of heads that are products of one vector. Then there is one key head, `head_dim` is that of the stored keys,
+    /// `q` has heads of [`Latent::query_dim`], `k` has the elements of keys that turn, and `v` is not used.
+    pub latent: Option<Latent<M, V>>,
     /// Queries, keys, values. Behind each head of the queries lies that of the gate, if there is one.
     pub q: Linear<M, V>,
     /// See `q`.
     pub k: Linear<M, V>,
     /// See `q`.
     pub v: Linear<M, V>,
-    /// Whether the result is multiplied by the sigmoid of a gate.
+    /// Whether the result is multiplied by the sigmoid of a gate, which `q` has.
     pub has_gate: bool,
+    /// The product of a separate gate; the result is multiplied by its sigmoid.
+    pub gate: Option<Linear<M, V>>,
     /// The product of the result.
     pub output: Linear<M, V>,
     /// Norms of single heads.
@@ -228,13 +240,22 @@ impl<M, V> Layer<M, V> {
             Ffn::Gated(gated) => all.extend(gated.linears()),
             Ffn::Experts(experts) => all.extend(experts.linears()),
         }
+        let inputs = self.input.iter();
+        all.extend(inputs.flat_map(|input| [&input.gate, &input.output]));
         all
     }
 }
 
 impl<M, V> Attention<M, V> {
-    fn linears(&self) -> [&Linear<M, V>; 4] {
-        [&self.q, &self.k, &self.v, &self.output]
+    fn linears(&self) -> Vec<&Linear<M, V>> {
+        let mut all: Vec<&Linear<M, V>> = match (&self.latent, self.keys_of) {
+            (Some(latent), _) => latent.linears().chain([&self.q, &self.k]).collect(),
+            (None, Some(_)) => vec![&self.q],
+            (None, None) => vec![&self.q, &self.k, &self.v],
+        };
+        all.extend(&self.gate);
+        all.push(&self.output);
+        all
     }
 }
 
@@ -284,10 +305,17 @@ impl<M, V> fmt::Display for Mixer<M, V> {
 impl<M, V> fmt::Display for Attention<M, V> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let (heads, kv_heads, head_dim) = (self.heads, self.kv_heads, self.head_dim);
-        write!(
-            f,
-            "{heads} heads of {head_dim}, {kv_heads} for keys and values"
-        )?;
+        match &self.latent {
+            Some(latent) => write!(
+                f,
+                "{heads} heads of {}, latent keys and values of {head_dim}",
+                latent.query_dim()
+            )?,
+            None => write!(
+                f,
+                "{heads} heads of {head_dim}, {kv_heads} for keys and values"
+            )?,
+        }
         match self.rope {
             Some(rope) => write!(f, ", RoPE {}", rope.theta)?,
             None => write!(f, ", no RoPE")?,

@@ -13,7 +13,9 @@ mod error;
 mod ffn;
 mod file;
 mod images;
+mod latent;
 mod layer;
+mod layer_embeddings;
 mod linear;
 mod long_rope;
 mod model;
@@ -41,10 +43,12 @@ pub use ffn::{
 };
 pub use file::{Key, ModelFile, WindowPattern};
 pub use images::{ImageInput, ImageSight, RopeAxes};
+pub use latent::Latent;
 pub use layer::{
     Attention, BlockNorms, Cross, HeadNorms, Layer, LayerNorms, Mixer, Norm, NormKind, RowNorms,
     Temperature,
 };
+pub use layer_embeddings::{LayerEmbeddings, LayerInput};
 pub use linear::Linear;
 pub use long_rope::LongRope;
 pub use model::{

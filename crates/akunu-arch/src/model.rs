@@ -5,6 +5,7 @@ use akunu_types::KvFormat;
 use crate::ffn::Ffn;
 use crate::images::ImageInput;
 use crate::layer::{Attention, Layer, Norm};
+use crate::layer_embeddings::LayerEmbeddings;
 use crate::linear::Linear;
 use crate::long_rope::LongRope;
 use crate::relative::RelativePositions;
@@ -51,6 +52,8 @@ pub struct Embedding<M = NamedMatrix, V = NamedVector> {
     pub distances: Option<Distances<V>>,
     /// The norm of the sum.
     pub norm: Option<Norm<V>>,
+    /// Further embeddings of each token, one for each layer.
+    pub of_layers: Option<LayerEmbeddings<M, V>>,
 }
 
 /// Learned vectors that are added to embeddings.
@@ -133,6 +136,12 @@ impl<M, V> Model<M, V> {
     pub fn attention(&self) -> impl Iterator<Item = &Attention<M, V>> {
         let mixers = self.layers.iter().map(|layer| &layer.mixer);
         mixers.filter_map(|mixer| mixer.attention())
+    }
+
+    /// The attention of each layer that stores keys and values.
+    pub fn cached_attention(&self) -> impl Iterator<Item = &Attention<M, V>> {
+        self.attention()
+            .filter(|attention| attention.keys_of.is_none())
     }
 
     /// The size of a sequence's state in each layer that has one.

@@ -5,6 +5,8 @@ mod attention;
 mod delta;
 mod encoder;
 mod experts;
+mod latent;
+mod layer_embeddings;
 mod norms;
 mod ssd;
 mod state;
@@ -22,6 +24,7 @@ use crate::weights::{Change, NamedMatrix, NamedVector};
 
 pub(crate) use delta::DeltaSizes;
 pub(crate) use experts::{ExpertParts, Routing};
+pub(crate) use latent::LatentSizes;
 
 /// The weight that the embedding lookup reads.
 pub(crate) const TOKEN_EMBEDDING: &str = "token_embedding.weight";
@@ -156,6 +159,7 @@ impl<'a> Parts<'a> {
                 positions: None,
                 distances: None,
                 norm: None,
+                of_layers: None,
             },
             layers: (0..self.n_layers).map(layer).collect(),
             norm: Some(self.norm("output_norm")),
@@ -183,7 +187,10 @@ impl<'a> Parts<'a> {
             heads,
             kv_heads,
             head_dim,
+            keys_of: None,
+            latent: None,
             has_gate: false,
+            gate: None,
             q: linear("q", heads * head_dim, self.dim),
             k: linear("k", kv_heads * head_dim, self.dim),
             v: linear("v", kv_heads * head_dim, self.dim),
@@ -340,6 +347,7 @@ impl Layer {
                 ffn: BlockNorms::NONE,
             },
             is_parallel: false,
+            input: None,
             scale: None,
         }
     }
@@ -355,6 +363,7 @@ impl Layer {
                 ffn: norms,
             },
             is_parallel: false,
+            input: None,
             scale: None,
         }
     }
@@ -372,6 +381,7 @@ impl Layer {
             ffn,
             norms,
             is_parallel: false,
+            input: None,
             scale: None,
         }
     }

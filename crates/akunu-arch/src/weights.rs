@@ -133,7 +133,8 @@ impl NamedMatrix {
         [self.name.clone()].into_iter().chain(others).collect()
     }
 
-    /// Rows and columns of the tensor. Rows are all dimensions but the innermost.
+    /// Rows and columns of the tensor. Rows are all dimensions but the innermost; with pieces of a transposed tensor, each piece is a
+    /// matrix of the stack.
     pub fn tensor_shape(&self) -> [u32; 2] {
         if let Some(PatchKernel {
             side,
@@ -149,6 +150,9 @@ impl NamedMatrix {
             return [within * self.tensor_rows * (self.cols / side), side];
         }
         match self.is_transposed {
+            true if !self.pieces.is_empty() => {
+                [self.tensor_rows, self.rows / self.pieces.len() as u32]
+            }
             true => [self.stack * self.cols, self.tensor_rows / self.stack],
             false => [self.tensor_rows, self.cols],
         }
@@ -181,9 +185,19 @@ pub struct NamedVector {
     pub every: [u32; 2],
     /// Numbers of an entry in the tensor, where some behind those that count belong to another vector.
     pub tensor_cols: Option<u32>,
+    /// The value of all numbers of a vector that the file does not have.
+    pub constant: Option<f32>,
 }
 
 impl NamedVector {
+    /// A vector of the same numbers, which the file does not have.
+    pub fn constant(number: f32, cols: u32) -> NamedVector {
+        NamedVector {
+            constant: Some(number),
+            ..NamedVector::new("", 1, cols)
+        }
+    }
+
     /// A table of vectors; a vector has one row.
     pub fn new(name: impl Into<String>, rows: u32, cols: u32) -> NamedVector {
         NamedVector {
@@ -194,6 +208,7 @@ impl NamedVector {
             times: None,
             every: [0, 1],
             tensor_cols: None,
+            constant: None,
         }
     }
 

@@ -22,6 +22,7 @@ pub(crate) fn select(kernel: KernelId, isa: Isa) -> Kernel {
         KernelId::ArgmaxPartial => sampling::argmax_partial,
         KernelId::BiasAdd => simd::<elementwise::BiasAdd>,
         KernelId::Copy => elementwise::copy,
+        KernelId::CopyPieces => elementwise::copy_pieces,
         KernelId::CrossAttention => simd::<attention::RowAttention<f16>>,
         KernelId::Draw => sampling::draw,
         KernelId::EmbeddingLookup(_) => embedding::lookup,

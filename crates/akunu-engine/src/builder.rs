@@ -14,7 +14,11 @@
 mod choice;
 mod experts;
 mod images;
+mod latent;
+mod layer_embeddings;
+mod of_layers;
 mod scratch;
+mod shared_keys;
 mod shift;
 mod speech;
 mod states;
@@ -42,6 +46,7 @@ pub(crate) use texts::TextPlaces;
 pub(crate) use vision::Sight;
 
 use crate::weights::{Bound, Weight};
+use of_layers::LayerEmbedding;
 
 /// A layer whose weights are on a device.
 pub(crate) type Layer = arch::Layer<Weight, Slice>;
@@ -141,6 +146,10 @@ pub(crate) struct Builder<'a> {
     zeros: Option<Slice>,
     /// The weights of norms of values, (head_dim).
     ones: Option<Slice>,
+    /// The numbers from 0 on, of u32.
+    numbers: Option<Slice>,
+    /// The number of each head in each row, if matrices of heads are multiplied: (rows, heads) of u32.
+    head_numbers: Option<Vector>,
     adapters: Vec<Adapted<'a>>,
     images: Option<&'a ImageMemory>,
 }
@@ -174,6 +183,8 @@ impl<'a> Builder<'a> {
             aside,
             zeros: None,
             ones: None,
+            numbers: None,
+            head_numbers: None,
             adapters: Vec::new(),
             images: None,
         }
@@ -196,6 +207,12 @@ impl<'a> Builder<'a> {
         Builder { ones, ..self }
     }
 
+    /// The same with the numbers from 0 on, as many as a layer with matrices of heads has heads.
+    pub fn with_numbers(self, numbers: Slice) -> Builder<'a> {
+        let numbers = Some(numbers);
+        Builder { numbers, ..self }
+    }
+
     /// The operations.
     pub fn ops(self) -> Vec<Op> {
         self.ops
@@ -204,8 +221,12 @@ impl<'a> Builder<'a> {
     /// Looks up the tokens and runs every layer; the result is in the residual stream.
     pub fn layers(&mut self, model: &Bound, memory: &[LayerMemory]) {
         self.embedding(&model.embedding);
+        self.number_heads(model);
+        let embeddings = model.embedding.of_layers.as_ref();
+        let of_layers = embeddings.map(|embeddings| self.layer_embeddings(embeddings));
         for (at, (layer, memory)) in model.layers.iter().zip(memory).enumerate() {
-            self.layer(layer, memory);
+            let embedding = of_layers.as_ref().map(|all| all.of_layer(at));
+            self.layer(layer, memory, embedding);
             self.add_deep_images(at);
         }
     }
@@ -253,7 +274,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn layer(&mut self, layer: &Layer, memory: &LayerMemory) {
+    /// Runs a layer. `embedding` is that of the tokens for this layer, if the model has some.
+    fn layer(&mut self, layer: &Layer, memory: &LayerMemory, embedding: Option<LayerEmbedding>) {
         let norms = &layer.norms.mixer;
         match (&layer.mixer, &memory.mixer) {
             (Mixer::None, MixerMemory::None) => {}
@@ -280,6 +302,9 @@ impl<'a> Builder<'a> {
             false => self.input(&layer.norms.ffn),
         };
         self.feed_forward(&layer.ffn, &layer.norms.ffn, x, memory.router);
+        if let (Some(input), Some(embedding)) = (&layer.input, embedding) {
+            self.layer_input(input, embedding);
+        }
         if let Some(scale) = layer.scale {
             self.scale_stream(scale);
         }
@@ -305,6 +330,12 @@ impl<'a> Builder<'a> {
         norms: &BlockNorms<Slice>,
         memory: &AttentionMemory,
     ) {
+        if let Some(latent) = &attention.latent {
+            return self.latent_attention(attention, latent, norms, memory);
+        }
+        if attention.keys_of.is_some() {
+            return self.attention_to_earlier(attention, norms, memory);
+        }
         let x = self.input(norms);
         let [q_dim, kv_dim] = [attention.q_dim(), attention.kv_dim()];
         let vectors = [q_dim, kv_dim, kv_dim, q_dim].map(|width| self.scratch.take(width));
@@ -316,8 +347,23 @@ impl<'a> Builder<'a> {
             (&attention.k, k),
             (&attention.v, v),
         ];
-        self.products(Of::all(x, "q, k, v"), &products);
+        let v = match keys_are_values(attention, memory) {
+            true => {
+                self.products(Of::all(x, "q, k"), &products[..2]);
+                k
+            }
+            false => {
+                self.products(Of::all(x, "q, k, v"), &products);
+                v
+            }
+        };
+        let own_gate = attention.gate.as_ref().map(|linear| {
+            let gate = self.scratch.take(q_dim);
+            self.products(Of::all(x, "attention gate"), &[(linear, gate.slice())]);
+            gate
+        });
         let gate = both.map(|both| self.split_queries(attention, both.slice(), q));
+        let gate = gate.or(own_gate);
         let [normed_q, normed_k] = [q_dim, kv_dim].map(|width| {
             let norms = attention.row_norm.as_ref();
             norms.map(|_| self.scratch.take(width))
@@ -339,7 +385,13 @@ impl<'a> Builder<'a> {
             SeenKeys::Pages { cache, centre } => {
                 let turned = self.turned_by_axes(attention, [q, k], memory.divisors);
                 let [q, k] = turned.as_ref().map_or([q, k], |turned| turned.heads);
-                let norms = attention.qk_norm.as_ref().filter(|_| turned.is_none());
+                let (norms, normed) = match turned {
+                    Some(_) => (None, None),
+                    None => self.head_norms(attention, [q, k]),
+                };
+                let [q, k] = normed
+                    .as_ref()
+                    .map_or([q, k], |heads| heads.each_ref().map(Vector::slice));
                 self.ops.push(Op::RopeStore(op::RopeStore {
                     q,
                     k,
@@ -349,25 +401,11 @@ impl<'a> Builder<'a> {
                         Some(turned) => turned.rope,
                         None => rope(attention, memory.divisors),
                     },
-                    norms: norms.map(|norms| HeadNorms {
-                        q: norms.q,
-                        k: norms.k,
-                        eps: norms.eps,
-                        turn_first: norms.turn_first,
-                    }),
+                    norms,
                     centre,
                     cache,
                 }));
-                self.ops.extend(scaled_queries(attention, q));
-                self.ops.push(Op::Attend(op::Attend {
-                    q,
-                    to,
-                    heads: heads(attention),
-                    cache,
-                    scale: attention.scale * magnitude(attention),
-                    softcap: attention.softcap,
-                    sinks: attention.sinks,
-                }));
+                self.attend(attention, cache, [q, to]);
             }
             SeenKeys::Text { distances, turns } => {
                 let turned = [(q, attention.heads), (k, attention.kv_heads)];
@@ -407,6 +445,74 @@ impl<'a> Builder<'a> {
         let gated = gate.map(|gate| self.gated_result(&gate, to, q_dim));
         let to = gated.as_ref().map_or(to, Vector::slice);
         self.add_to_stream(&attention.output, to, norms, "attention output");
+    }
+
+    /// Norms of the heads of queries and keys that are computed where heads turn; or, for heads that turn by pairs of neighbours, which
+    /// no kernel normalises, the normalised heads.
+    fn head_norms(
+        &mut self,
+        attention: &Attention<Weight, Slice>,
+        heads: [Slice; 2],
+    ) -> (Option<HeadNorms>, Option<[Vector; 2]>) {
+        let Some(norms) = &attention.qk_norm else {
+            return (None, None);
+        };
+        if pairing(attention) == Pairing::Halves {
+            let norms = HeadNorms {
+                q: norms.q,
+                k: norms.k,
+                eps: norms.eps,
+                turn_first: norms.turn_first,
+            };
+            return (Some(norms), None);
+        }
+        (None, Some(self.normed_heads(attention, norms, heads)))
+    }
+
+    /// The heads of queries and keys, normalised.
+    fn normed_heads(
+        &mut self,
+        attention: &Attention<Weight, Slice>,
+        norms: &arch::HeadNorms<Slice>,
+        heads: [Slice; 2],
+    ) -> [Vector; 2] {
+        let to = [attention.q_dim(), attention.kv_dim()].map(|width| self.scratch.take(width));
+        let counts = [attention.heads, attention.kv_heads];
+        let of = heads
+            .into_iter()
+            .zip([norms.q, norms.k])
+            .zip(counts)
+            .zip(&to);
+        for (((x, weight), n_heads), to) in of {
+            self.ops.push(Op::HeadNorm(op::HeadNorm {
+                x,
+                weight,
+                to: to.slice(),
+                n_heads,
+                head_dim: attention.head_dim,
+                eps: norms.eps,
+            }));
+        }
+        to
+    }
+
+    /// Attention of turned queries to keys in pages.
+    fn attend(
+        &mut self,
+        attention: &Attention<Weight, Slice>,
+        cache: LayerCache,
+        [q, to]: [Slice; 2],
+    ) {
+        self.ops.extend(scaled_queries(attention, q));
+        self.ops.push(Op::Attend(op::Attend {
+            q,
+            to,
+            heads: heads(attention),
+            cache,
+            scale: attention.scale * magnitude(attention),
+            softcap: attention.softcap,
+            sinks: attention.sinks,
+        }));
     }
 
     /// Values whose heads are divided by their root mean square.
@@ -662,6 +768,14 @@ impl Of {
             ..Of::all(x, label)
         }
     }
+}
+
+/// Whether keys and values are one product, which is then computed once. Those of texts turn in place, so that values need their own.
+fn keys_are_values(attention: &Attention<Weight, Slice>, memory: &AttentionMemory) -> bool {
+    let (k, v) = (&attention.k, &attention.v);
+    let is_same =
+        (&k.weight.name, k.weight.matrix, k.bias) == (&v.weight.name, v.weight.matrix, v.bias);
+    is_same && matches!(memory.keys, SeenKeys::Pages { .. })
 }
 
 fn gate_function(activation: Activation) -> GateFunction {

@@ -39,7 +39,7 @@ pub(crate) fn of_layers(
         true => of_layer(store, attention, rope_freqs, path),
         false => Ok(None),
     };
-    config.attention().map(of_layer).collect()
+    config.cached_attention().map(of_layer).collect()
 }
 
 fn has_centre(attention: &Attention, kv: KvFormat) -> bool {

@@ -148,7 +148,11 @@ pub(crate) fn name_at(model: &Bound, place: Slice) -> &str {
         Ffn::Experts(experts) => vec![&experts.gate, &experts.up, &experts.down],
         Ffn::None | Ffn::Dense(_) | Ffn::Gated(_) => Vec::new(),
     });
-    let stacks = stacks.map(|stack| &stack.weight);
+    let latent = model
+        .attention()
+        .filter_map(|attention| attention.latent.as_ref());
+    let of_heads = latent.flat_map(|latent| [&latent.keys, &latent.values]);
+    let stacks = stacks.chain(of_heads).map(|stack| &stack.weight);
     let mut weights = linears.map(|linear| &linear.weight).chain(stacks);
     let found = weights.find(|weight| weight.matrix.place == place);
     found.map_or("", |weight| &weight.name)
@@ -194,6 +198,10 @@ impl Bind for Binder<'_> {
     }
 
     fn vector(&mut self, weight: &NamedVector) -> Result<Slice, EngineError> {
+        if let Some(number) = weight.constant {
+            let numbers = vec![number; weight.cols as usize];
+            return copy(bytemuck::cast_slice(&numbers), "constant", self.device);
+        }
         let view = view(self.store, &weight.name);
         if weight.times.is_some() || !weight.is_whole() {
             return gathered::vector(self.store, weight, self.path, self.device);

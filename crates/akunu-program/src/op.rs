@@ -41,7 +41,7 @@ mod state;
 mod texts;
 
 pub use self::cache::{Attend, RopeAxes, RopeStore, ScaleQueries, Shift};
-pub use self::elementwise::{Activate, Gate, Halves};
+pub use self::elementwise::{Activate, CopyPieces, Gate, Halves};
 pub use self::experts::{
     ExpertDown, ExpertGate, ExpertMatrix, Gating, Route, Routing, Weigh, Weights,
 };
@@ -73,6 +73,7 @@ pub enum Op {
     Gate(Gate),
     Activate(Activate),
     Halves(Halves),
+    CopyPieces(CopyPieces),
     Convolve(Convolve),
     Route(Route),
     ExpertGate(ExpertGate),

@@ -21,7 +21,7 @@ mod state;
 pub use attention::{
     AttentionParams, DecodeAttentionParams, LogitSoftcapParams, RowAttentionParams,
 };
-pub use elementwise::{ElementwiseParams, HalfRowsParams, MatrixParams};
+pub use elementwise::{CopyPiecesParams, ElementwiseParams, HalfRowsParams, MatrixParams};
 pub use embedding::{EmbeddingParams, EmbeddingScaleParams, PlaceRowsParams, PosEmbedParams};
 pub use experts::{ExpertParams, RouteParams, SortExpertsParams, WeighParams};
 pub use kv_cache::KVShiftParams;
@@ -60,6 +60,7 @@ pub const ALL: &[StructLayout] = &[
     NormGemvParams::LAYOUT,
     MatrixParams::LAYOUT,
     HalfRowsParams::LAYOUT,
+    CopyPiecesParams::LAYOUT,
     PosEmbedParams::LAYOUT,
     PlaceRowsParams::LAYOUT,
     ArgmaxPartialParams::LAYOUT,

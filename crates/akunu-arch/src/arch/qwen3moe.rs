@@ -12,12 +12,18 @@ pub const ARCH: Architecture = Architecture {
 
 fn model(file: &ModelFile) -> Result<Model, ArchError> {
     let parts = Parts::read(file, WindowPattern::None, None)?;
+    decoder(&parts)
+}
+
+/// A decoder of these parts.
+pub(super) fn decoder(parts: &Parts) -> Result<Model, ArchError> {
+    let file = parts.file;
     let routing = Routing {
         gating: Gating::Softmax,
         // Converters do not say it, and a folder that does not has weights that are not.
         normalise: file.config().is_none(),
     };
-    let experts = ExpertParts::read(&parts, routing)?;
+    let experts = ExpertParts::read(parts, routing)?;
     Ok(parts.decoder(|at| {
         let attention = Attention {
             qk_norm: Some(parts.head_norms(at)),

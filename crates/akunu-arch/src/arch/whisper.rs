@@ -148,6 +148,7 @@ impl Parts {
                 }),
                 distances: None,
                 norm: None,
+                of_layers: None,
             },
             layers: (0..n_layers).map(layer).collect(),
             norm: Some(self.norm("decoder.layer_norm".into())),
@@ -180,6 +181,7 @@ impl Parts {
                 ffn: of("final_layer_norm"),
             },
             is_parallel: false,
+            input: None,
             scale: None,
         }
     }
@@ -192,7 +194,10 @@ impl Parts {
             heads: self.heads,
             kv_heads: self.heads,
             head_dim,
+            keys_of: None,
+            latent: None,
             has_gate: false,
+            gate: None,
             q: part("q").with_bias(),
             // Keys have no bias: it would add the same to all scores.
             k: part("k"),

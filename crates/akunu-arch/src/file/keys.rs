@@ -21,7 +21,10 @@ impl Key {
     }
 }
 
-pub const LAYERS: Key = Key::new(&["block_count"], &["num_hidden_layers", "n_layer"]);
+pub const LAYERS: Key = Key::new(
+    &["block_count"],
+    &["num_hidden_layers", "n_layer", "num_layers"],
+);
 /// The kind of each layer, in folders of Nemotron-H.
 pub const LAYER_KINDS: &str = "layers_block_type";
 /// Layers at the end that a plain decoder does without.

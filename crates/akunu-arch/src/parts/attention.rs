@@ -37,6 +37,12 @@ impl Parts<'_> {
         }
     }
 
+    /// The product of a separate gate of attention.
+    pub(crate) fn attention_gate(&self, at: usize) -> Linear {
+        let width = self.heads[at] * self.head_dim;
+        linear(in_layer(at, "attention.gate"), width, self.dim)
+    }
+
     /// Scores of each head that have no value.
     pub fn sinks(&self, at: usize) -> NamedVector {
         NamedVector::new(in_layer(at, "attention.sinks"), 1, self.heads[at])

@@ -50,6 +50,7 @@ impl Parts<'_> {
             positions: table("position_embedding.weight", first_position),
             distances: None,
             norm: Some(norm),
+            of_layers: None,
         }
     }
 

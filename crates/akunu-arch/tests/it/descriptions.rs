@@ -179,8 +179,8 @@ fn what_is_missing_or_wrong_is_named() {
             } }),
             "`RoPE` is scaled",
         ),
-        (json!({ "head_dim": 20 }), "a multiple of 8, at most 512"),
-        (json!({ "head_dim": 520 }), "a multiple of 8, at most 512"),
+        (json!({ "head_dim": 20 }), "a multiple of 8, at most 576"),
+        (json!({ "head_dim": 584 }), "a multiple of 8, at most 576"),
     ];
     for (fields, message) in cases {
         let error = describe(&with(llama(), fields.clone())).expect_err("must be refused");
@@ -223,6 +223,145 @@ fn variants_of_architectures_are_refused_by_name() {
     ];
     for (fields, message) in cases {
         let error = describe(&with(llama(), fields.clone())).expect_err("must be refused");
+        assert!(error.contains(message), "{fields}: {error}");
+    }
+}
+
+/// Gemma 4 whose last layers read keys and values of earlier ones.
+fn gemma4(n_shared: u32) -> Value {
+    let kinds = ["sliding_attention", "full_attention"].repeat(3);
+    let fields = json!({
+        "model_type": "gemma4_text", "num_hidden_layers": 6, "layer_types": kinds, "sliding_window": 32,
+        "head_dim": 16, "global_head_dim": 32, "num_kv_shared_layers": n_shared, "use_double_wide_mlp": true,
+        "rope_parameters": {
+            "sliding_attention": { "rope_type": "default", "rope_theta": 1e4 },
+            "full_attention": { "rope_type": "default", "rope_theta": 1e6 }
+        }
+    });
+    with(llama(), fields)
+}
+
+/// A layer that stores no keys reads those of the last layer before with the same window, and its blocks are wider.
+#[test]
+fn the_last_layers_of_gemma4_read_the_keys_of_the_last_of_their_kind() {
+    let model = describe(&gemma4(3)).expect("complete");
+    let sources: Vec<_> = model
+        .attention()
+        .map(|attention| attention.keys_of)
+        .collect();
+    assert_eq!(sources, [None, None, None, Some(1), Some(2), Some(1)]);
+    let keys: Vec<&str> = model
+        .attention()
+        .map(|attention| &attention.k.weight.name[7..8])
+        .collect();
+    assert_eq!(
+        keys,
+        ["0", "1", "2", "1", "2", "1"],
+        "they are products of those layers"
+    );
+    assert_eq!(
+        model.cached_attention().count(),
+        3,
+        "the others store nothing"
+    );
+    let widths: Vec<u32> = model.layers.iter().map(|layer| layer.ffn.width()).collect();
+    assert_eq!(widths, [128, 128, 128, 256, 256, 256]);
+    let all_own = describe(&gemma4(0)).expect("complete");
+    assert_eq!(all_own.cached_attention().count(), 6);
+}
+
+#[test]
+fn layers_of_gemma4_that_find_no_keys_are_refused() {
+    for n_shared in [6, 7] {
+        let error = describe(&gemma4(n_shared)).expect_err("no layer has keys");
+        assert!(error.contains("`num_kv_shared_layers` is"), "{error}");
+    }
+    let error = describe(&gemma4(5)).expect_err("none without a window has keys");
+    assert!(
+        error.contains("a layer finds no keys of its kind"),
+        "{error}"
+    );
+    let wide = json!({ "hidden_size_per_layer_input": 1 << 20 });
+    let error = describe(&with(gemma4(0), wide)).expect_err("too wide");
+    assert!(
+        error.contains("`hidden_size_per_layer_input` is 1048576"),
+        "{error}"
+    );
+}
+
+/// DeepSeek V3 without experts.
+fn deepseek(fields: Value) -> Value {
+    let sizes = json!({
+        "model_type": "deepseek_v3", "kv_lora_rank": 48, "qk_nope_head_dim": 24, "qk_rope_head_dim": 16, "v_head_dim": 32
+    });
+    with(with(llama(), sizes), fields)
+}
+
+/// One key of 64 elements is stored for all heads, of which 16 turn by pairs of neighbours.
+#[test]
+fn latent_attention_stores_one_key() {
+    let model = describe(&deepseek(json!({}))).expect("complete");
+    let attention = first_attention(&model);
+    let latent = attention.latent.as_ref().expect("it is latent");
+    assert_eq!((attention.kv_heads, attention.head_dim), (1, 64));
+    assert_eq!((attention.turned_dim(), latent.query_dim()), (16, 40));
+    assert_eq!(
+        attention.rope.map(|rope| rope.pairing),
+        Some(Pairing::Interleaved)
+    );
+    assert_eq!(attention.scale, 1.0 / 40f32.sqrt());
+    let shape = |linear: &akunu_arch::Linear| (linear.weight.rows, linear.weight.cols);
+    assert_eq!(
+        (shape(&attention.q), shape(&attention.output)),
+        ((160, 64), (64, 128))
+    );
+}
+
+/// Scores have the square of YaRN's factor, and heads none: both scales of the file are the same.
+#[test]
+fn latent_attention_scales_scores_by_yarn() {
+    let scaling = json!({
+        "type": "yarn", "factor": 40.0, "mscale": 0.707, "mscale_all_dim": 0.707,
+        "original_max_position_embeddings": 4096
+    });
+    let model = describe(&deepseek(json!({ "rope_scaling": scaling }))).expect("complete");
+    let attention = first_attention(&model);
+    let factor = 0.1 * 0.707 * 40f32.ln() + 1.0;
+    let wanted = factor * factor / 40f32.sqrt();
+    assert!(
+        (attention.scale / wanted - 1.0).abs() < 1e-6,
+        "{}",
+        attention.scale
+    );
+    assert_eq!(attention.rope.map(|rope| rope.magnitude), Some(1.0));
+}
+
+#[test]
+fn latent_attention_of_other_kinds_is_refused() {
+    let cases = [
+        (json!({ "kv_lora_rank": null }), "`kv_lora_rank` is missing"),
+        (
+            json!({ "kv_lora_rank": 0 }),
+            "`rank of keys and values` is 0",
+        ),
+        (json!({ "kv_lora_rank": 4096 }), "`head length` is 4112"),
+        (
+            json!({ "v_head_dim": 1 << 20 }),
+            "`elements of a value` is 1048576",
+        ),
+        (json!({ "qk_rope_head_dim": 15 }), "`head length` is 63"),
+        (
+            json!({ "rope_interleave": false }),
+            "`rope_interleave` = false",
+        ),
+        (json!({ "attention_bias": true }), "`attention_bias`"),
+        (
+            json!({ "n_group": 8, "topk_method": "group_limited_greedy" }),
+            "`topk_method` = `group_limited_greedy`",
+        ),
+    ];
+    for (fields, message) in cases {
+        let error = describe(&deepseek(fields.clone())).expect_err("must be refused");
         assert!(error.contains(message), "{fields}: {error}");
     }
 }

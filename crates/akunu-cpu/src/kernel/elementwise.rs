@@ -2,13 +2,14 @@
 
 use akunu_kernels::kernel::activation::{activate, gate};
 use akunu_kernels::kernel::attention::logit_softcap;
-use akunu_kernels::kernel::common::{bias_add, copy, gather_rows};
+use akunu_kernels::kernel::common::{bias_add, copy, copy_pieces, gather_rows};
 use akunu_kernels::kernel::convert::halves;
 use akunu_kernels::kernel::embedding::embedding_scale;
 use std::marker::PhantomData;
 
 use akunu_types::params::{
-    ElementwiseParams, EmbeddingScaleParams, GatherRowsParams, LogitSoftcapParams, MatrixParams,
+    CopyPiecesParams, ElementwiseParams, EmbeddingScaleParams, GatherRowsParams,
+    LogitSoftcapParams, MatrixParams,
 };
 
 use super::norm::add;
@@ -264,4 +265,20 @@ pub(crate) fn copy(call: &Call, part: &mut Part) {
     let x = &x.read::<f32>(p.count as usize)[range.clone()];
     // SAFETY: `own`: parts have different elements.
     unsafe { y.write::<f32>(range.start, range.len()) }.copy_from_slice(x);
+}
+
+/// Pieces of each row of x become pieces of the same row of y. Parts share the pieces of all rows.
+pub(crate) fn copy_pieces(call: &Call, part: &mut Part) {
+    let p: CopyPiecesParams = call.params();
+    let copy_pieces::Buffers { x, y } = call.buffers();
+    let (pieces, width) = (p.pieces as usize, p.width as usize);
+    let place = |at: usize, [row, piece]: [u32; 2]| {
+        at / pieces * row as usize + at % pieces * piece as usize
+    };
+    for at in part.range(p.n_rows as usize * pieces) {
+        let from = place(at, [p.x_row, p.x_piece]);
+        let x = &x.read::<f32>(from + width)[from..];
+        // SAFETY: `own`: each piece of a row belongs to one part, and pieces do not overlap (the launch checks it).
+        unsafe { y.write::<f32>(place(at, [p.y_row, p.y_piece]), width) }.copy_from_slice(x);
+    }
 }

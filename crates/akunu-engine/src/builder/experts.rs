@@ -176,7 +176,8 @@ fn routing(router: &Router<Weight, Slice>, [n_experts, n_used]: [u32; 2]) -> Rou
     }
 }
 
-fn matrix(linear: &ExpertLinear<Weight, Slice>) -> ExpertMatrix {
+/// The matrices as operations name them.
+pub(super) fn matrix(linear: &ExpertLinear<Weight, Slice>) -> ExpertMatrix {
     ExpertMatrix {
         matrix: linear.weight.matrix,
         rows: linear.rows,

@@ -24,7 +24,7 @@ pub(super) struct Turned {
     /// The turn by no angle.
     pub rope: Rope,
     /// Their places, if they were normalised.
-    _normed: Vec<Vector>,
+    _normed: Option<[Vector; 2]>,
 }
 
 impl ImageMemory {
@@ -72,26 +72,11 @@ impl<'a> Builder<'a> {
         attention.rope?;
         let rope = rope(attention, divisors);
         let numbers = [attention.heads, attention.kv_heads];
-        let mut normed = Vec::new();
-        if let Some(norms) = &attention.qk_norm {
-            let weights = [norms.q, norms.k];
-            for ((x, weight), n_heads) in heads.into_iter().zip(weights).zip(numbers) {
-                let to = self.scratch.take(n_heads * attention.head_dim);
-                self.ops.push(Op::HeadNorm(op::HeadNorm {
-                    x,
-                    weight,
-                    to: to.slice(),
-                    n_heads,
-                    head_dim: attention.head_dim,
-                    eps: norms.eps,
-                }));
-                normed.push(to);
-            }
-        }
-        let heads = match &normed[..] {
-            [q, k] => [q.slice(), k.slice()],
-            _ => heads,
-        };
+        let norms = attention.qk_norm.as_ref();
+        let normed = norms.map(|norms| self.normed_heads(attention, norms, heads));
+        let heads = normed
+            .as_ref()
+            .map_or(heads, |normed| normed.each_ref().map(Vector::slice));
         for (x, n_heads) in heads.into_iter().zip(numbers) {
             self.ops.push(Op::RopeAxes(op::RopeAxes {
                 x,

@@ -26,6 +26,8 @@ pub(crate) fn shift(
         MixerMemory::None | MixerMemory::States(_) => None,
     });
     let layers = model.attention().zip(memory);
+    // The keys of a layer without its own move with those of the layer that has them.
+    let layers = layers.filter(|(attention, _)| attention.keys_of.is_none());
     let of_layer = layers.filter_map(|(attention, memory): (_, &AttentionMemory)| {
         let SeenKeys::Pages { cache, centre } = memory.keys else {
             return None;

@@ -85,7 +85,7 @@ impl Builder<'_> {
                 cross: None,
                 router: None,
             };
-            self.layer(layer, &memory);
+            self.layer(layer, &memory, None);
         }
         let x = self.norm_aside(&encoder.norm);
         let aside = self.scratch.take(self.dim);

@@ -132,7 +132,7 @@ impl Runtime {
         match part {
             Part::Page(kind, _) => {
                 let window = self.memory.maps[kind as usize].window;
-                let layers = config.attention().zip(&self.memory.caches);
+                let layers = config.cached_attention().zip(&self.memory.caches);
                 let layers = layers.filter(|(attention, _)| attention.window == window);
                 let pieces = layers.flat_map(|(attention, cache)| {
                     let len = cache_bytes(attention, self.model.kv, 1);

@@ -36,7 +36,7 @@ pub(super) struct Memory {
     pub outputs: Outputs,
     /// For each kind of layers, where their pages are found.
     pub maps: Vec<PageMap>,
-    /// Keys and values of each layer.
+    /// Keys and values of each layer that has its own.
     pub caches: Vec<LayerCache>,
     /// The states of each layer that has some.
     pub states: Vec<LayerStates>,
@@ -53,6 +53,8 @@ pub(super) struct Memory {
     zeros: Buffer,
     /// Ones, as weights of norms without weights, (head_dim).
     ones: Buffer,
+    /// The numbers of heads, from 0 on, of u32: at least one.
+    numbers: Buffer,
 }
 
 /// The kinds of layers: their windows, each once.
@@ -89,7 +91,7 @@ impl Memory {
                 });
             }
             let mut caches = Vec::with_capacity(config.layers.len());
-            for attention in config.attention() {
+            for attention in config.cached_attention() {
                 let pages = map_of(&maps, attention.window);
                 caches.push(make.cache(model, attention, pages)?);
             }
@@ -98,9 +100,12 @@ impl Memory {
             let fault = make.words(1, 1, "fault of a router")?;
             let zeros = make.floats(&vec![0.0; config.dim as usize], "zeros")?;
             let ones = make.floats(&vec![1.0; config.max_head_dim().max(1) as usize], "ones")?;
+            let n_heads = config.attention().map(|attention| attention.heads).max();
+            let numbers: Vec<u32> = (0..n_heads.unwrap_or(1)).collect();
+            let numbers = make.floats(bytemuck::cast_slice(&numbers), "numbers of heads")?;
             let states = make.states(config, 0)?;
             let layers = layer_memory(config, &caches, &divisors, &centres, (&states, fault));
-            let scratch_row = row_bytes(model, &layers, [zeros, ones]);
+            let scratch_row = row_bytes(model, &layers, [zeros, ones, numbers]);
             Ok(Memory {
                 step: make.seated_step(seats, rows)?,
                 lists: make.lists(config, seats)?,
@@ -117,6 +122,7 @@ impl Memory {
                 images: None,
                 zeros,
                 ones,
+                numbers,
             })
         })
     }
@@ -127,6 +133,7 @@ impl Memory {
         Builder::new(scratch, model.config.dim)
             .with_zeros(self.zeros.into())
             .with_ones(self.ones.into())
+            .with_numbers(self.numbers.into())
     }
 
     /// The memory of each layer.
@@ -252,7 +259,7 @@ impl Memory {
         let old = self.maps[kind];
         let map = PageMap { n_pages, ..old };
         let layers = || {
-            let layers = config.attention().enumerate();
+            let layers = config.cached_attention().enumerate();
             layers.filter(|(_, attention)| attention.window == old.window)
         };
         let caches = make(device, |make| {
@@ -361,14 +368,16 @@ impl Memory {
         device.release(self.fault);
         device.release(self.zeros);
         device.release(self.ones);
+        device.release(self.numbers);
     }
 
     fn set_maps(&mut self, config: &Model, maps: Vec<PageMap>, device: &mut dyn Device) {
         for old in std::mem::replace(&mut self.maps, maps) {
             device.release(old.table);
         }
-        for (cache, window) in self.caches.iter_mut().zip(config.windows()) {
-            cache.pages = map_of(&self.maps, window);
+        let layers = config.cached_attention();
+        for (cache, attention) in self.caches.iter_mut().zip(layers) {
+            cache.pages = map_of(&self.maps, attention.window);
         }
     }
 
@@ -406,9 +415,10 @@ fn layer_memory(
     centres: &[Option<Buffer>],
     (states, fault): (&[LayerStates], Buffer),
 ) -> Vec<LayerMemory> {
-    let attention = caches.iter().zip(divisors).zip(centres);
-    let mut attention = attention.map(|((&cache, &divisors), centre)| {
-        let centre = centre.map(Slice::from);
+    let places = cache_places(config);
+    let attention = divisors.iter().zip(places);
+    let mut attention = attention.map(|(&divisors, place)| {
+        let (cache, centre) = (caches[place], centres[place].map(Slice::from));
         MixerMemory::Attention(AttentionMemory {
             divisors,
             keys: SeenKeys::Pages { cache, centre },
@@ -437,8 +447,30 @@ fn layer_memory(
     memory.collect()
 }
 
+/// For each layer with attention, which of the caches holds its keys and values.
+fn cache_places(config: &Model) -> Vec<usize> {
+    let mut of_layers = vec![None; config.layers.len()];
+    let mut n_caches = 0;
+    let mut places = Vec::new();
+    for (at, layer) in config.layers.iter().enumerate() {
+        let Some(attention) = layer.mixer.attention() else {
+            continue;
+        };
+        let place = match attention.keys_of.and_then(|source| of_layers[source]) {
+            Some(place) => place,
+            None => {
+                n_caches += 1;
+                n_caches - 1
+            }
+        };
+        of_layers[at] = Some(place);
+        places.push(place);
+    }
+    places
+}
+
 /// Bytes of scratch memory that a row takes.
-fn row_bytes(model: &Loaded, layers: &[LayerMemory], [zeros, ones]: [Buffer; 2]) -> usize {
+fn row_bytes(model: &Loaded, layers: &[LayerMemory], [zeros, ones, numbers]: [Buffer; 3]) -> usize {
     let scratch = Scratch::measure();
     // A step with images takes more where positions have three axes. Which buffers it reads makes no difference.
     let axes = model.config.images.and_then(|images| images.axes);
@@ -451,6 +483,7 @@ fn row_bytes(model: &Loaded, layers: &[LayerMemory], [zeros, ones]: [Buffer; 2])
         .with_zeros(zeros.into())
         .with_ones(ones.into())
         .with_images(images.as_ref())
+        .with_numbers(numbers.into())
         .layers(&model.weights, layers);
     scratch.row_bytes()
 }

@@ -117,7 +117,10 @@ impl Runtime {
         let to = self.take_page(kind)?;
         let window = self.memory.maps[kind].window;
         let model = Arc::clone(&self.model);
-        let layers = model.config.attention().zip(self.memory.caches.clone());
+        let layers = model
+            .config
+            .cached_attention()
+            .zip(self.memory.caches.clone());
         for (attention, cache) in layers.filter(|(attention, _)| attention.window == window) {
             let bytes = cache_bytes(attention, model.kv, 1);
             let place = |buffer, page: u32| Slice {

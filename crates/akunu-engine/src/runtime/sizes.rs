@@ -41,7 +41,7 @@ pub(super) fn cache_bytes(attention: &Attention, format: KvFormat, n_pages: u32)
 
 /// Bytes of all keys and values of one sequence of `context` tokens that is read in pieces of `chunk`.
 pub(crate) fn sequence_bytes(config: &Model, format: KvFormat, context: u32, chunk: u32) -> u64 {
-    let layers = config.attention().map(|attention| {
+    let layers = config.cached_attention().map(|attention| {
         let pages = sequence_pages(attention.window, context as usize, chunk as usize);
         2 * cache_bytes(attention, format, pages) as u64
     });

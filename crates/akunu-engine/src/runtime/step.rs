@@ -512,7 +512,7 @@ impl Runtime {
         which: usize,
         index: usize,
     ) -> (akunu_program::Slice, usize) {
-        let Some(attention) = self.model.config.attention().nth(layer) else {
+        let Some(attention) = self.model.config.cached_attention().nth(layer) else {
             unreachable!("there are as many caches as layers with attention");
         };
         let mut kinds = self.memory.maps.iter();

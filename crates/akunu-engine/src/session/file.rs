@@ -140,7 +140,7 @@ impl Header {
             let slot = 2 * attention.slot_bytes(self.kv) as u64;
             slot * self.slots(attention.window).len() as u64
         };
-        let layers: u64 = model.attention().map(of_layer).sum();
+        let layers: u64 = model.cached_attention().map(of_layer).sum();
         let states = match self.n_cached {
             0 => 0,
             _ => model.state_bytes(),

@@ -60,7 +60,7 @@ impl Session {
         bytes.extend(header.to_bytes());
         bytes.extend(sequence.tokens.iter().flat_map(|token| token.to_le_bytes()));
         bytes.extend(images);
-        for (layer, attention) in config.attention().enumerate() {
+        for (layer, attention) in config.cached_attention().enumerate() {
             let heads = Heads::of(attention, header.kv);
             let slots = header.slots(attention.window);
             for which in [0, 1] {
@@ -153,7 +153,7 @@ impl Session {
         runtime.reserve(sequence, header.n_cached as usize)?;
         let config = self.model.config();
         let mut rest = values;
-        for (layer, attention) in config.attention().enumerate() {
+        for (layer, attention) in config.cached_attention().enumerate() {
             let heads = Heads::of(attention, header.kv);
             let slots = header.slots(attention.window);
             for which in [0, 1] {

@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use akunu_arch::{NamedMatrix, NamedVector};
+use akunu_gguf::quant::{self, QuantError};
 use akunu_gguf::{Data, Repacked, WeightStore, WeightView};
-use akunu_program::{Device, Matrix, Slice, Storage};
+use akunu_program::{Device, Matrix, Slice, Storage, VECTOR};
+use akunu_types::DType;
 
 use super::converted::repack;
 use super::copy::copy;
@@ -32,6 +34,9 @@ pub(super) fn matrix(
         Data::Mlx(_) => return Err(refused(view, path)),
     };
     let numbers = view.dtype.block_len() == 1;
+    if weight.is_transposed && !weight.pieces.is_empty() {
+        return transposed_pieces(view, bytes, weight, (path, device));
+    }
     if weight.is_transposed && !numbers {
         return Err(refused(view, path));
     }
@@ -84,6 +89,51 @@ fn transposed(bytes: &[u8], weight: &NamedMatrix, len: usize) -> Vec<u8> {
         }
     }
     found
+}
+
+/// The transposes of pieces of a tensor, one behind the other. Numbers keep their type; blocks of them are decoded.
+fn transposed_pieces(
+    view: &WeightView,
+    bytes: &[u8],
+    weight: &NamedMatrix,
+    (path, device): (&Path, &mut dyn Device),
+) -> Result<Matrix, EngineError> {
+    if view.dtype.block_len() != 1 {
+        let [rows, cols] = weight.tensor_shape().map(|n| n as usize);
+        let mut values = vec![0.0; rows * cols];
+        let fail = |error: QuantError| EngineError::Weight {
+            path: path.to_path_buf(),
+            name: view.tensor.to_string(),
+            why: error.to_string(),
+        };
+        quant::dequantise(view.dtype, bytes, &mut values).map_err(fail)?;
+        let bytes = bytemuck::cast_slice(&values);
+        return transposed_numbers((bytes, VECTOR), weight, device);
+    }
+    transposed_numbers((bytes, view.dtype), weight, device)
+}
+
+fn transposed_numbers(
+    (bytes, dtype): (&[u8], DType),
+    weight: &NamedMatrix,
+    device: &mut dyn Device,
+) -> Result<Matrix, EngineError> {
+    let (width, len) = (weight.tensor_shape()[1] as usize, dtype.block_bytes());
+    let mut found = Vec::with_capacity(bytes.len());
+    for &[first, rows] in &weight.pieces {
+        for column in 0..width {
+            for row in first as usize..(first + rows) as usize {
+                found.extend_from_slice(&bytes[(row * width + column) * len..][..len]);
+            }
+        }
+    }
+    Ok(Matrix {
+        place: copy(&found, &weight.name, device)?,
+        dtype,
+        rows: weight.rows,
+        cols: weight.cols,
+        storage: Storage::Rows,
+    })
 }
 
 /// A vector that is multiplied by another one, or that has some of the numbers of a tensor.

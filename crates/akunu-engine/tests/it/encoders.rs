@@ -96,6 +96,18 @@ fn mpnet_agrees_with_transformers() {
     agrees_from("mpnet", &model, &write_folder(&model, folder.path()));
 }
 
+/// Positions from the third entry on, which GGUF files leave out, and one kind of tokens.
+#[test]
+fn xlm_roberta_agrees_with_transformers() {
+    agrees("xlm-roberta");
+}
+
+/// A classifier under different names, which reads the first token.
+#[test]
+fn a_reranker_of_xlm_roberta_agrees_with_transformers() {
+    agrees("xlm-reranker");
+}
+
 /// Norms without a bias before each block, windows of 24 tokens in three of five layers and rotary positions of their own
 /// there, a gate with the exact GELU whose two matrices are one.
 #[test]

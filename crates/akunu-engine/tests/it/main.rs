@@ -22,6 +22,7 @@ mod images;
 #[cfg(unix)]
 mod killed_saves;
 mod kv_format;
+mod latent;
 mod loading;
 mod long_rope;
 mod memory_limit;

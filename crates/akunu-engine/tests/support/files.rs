@@ -1,5 +1,6 @@
 //! Writes a model both ways: as a GGUF file and as a folder with safetensors.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use akunu_gguf::GgufHeader;
@@ -48,8 +49,16 @@ pub fn write_gguf(model: &Fixture, folder: &Path) -> PathBuf {
         };
     }
     set_vocabulary(&mut header);
-    let mut tensors: Vec<(&str, Vec<u64>, Vec<f32>)> = Vec::new();
+    let mut tensors: Vec<(Cow<str>, Vec<u64>, Vec<f32>)> = Vec::new();
     for weight in &model.weights {
+        if let Some(latent) = weight.latent {
+            let split = latent.split(&weight.values(), weight.shape[1] as usize);
+            for (part, (dims, values)) in ["attn_k_b", "attn_v_b"].into_iter().zip(split) {
+                let name = weight.gguf.replace("attn_kv_b", part);
+                tensors.push((name.into(), dims, values));
+            }
+            continue;
+        }
         let alike = tensors.iter_mut().find(|(name, ..)| *name == weight.gguf);
         if let Some((_, dims, values)) = alike {
             // The next expert's matrix behind those before it.
@@ -78,7 +87,9 @@ pub fn write_gguf(model: &Fixture, folder: &Path) -> PathBuf {
         }
         if !weight.gguf_pieces.is_empty() {
             let parts = weight.gguf_pieced();
-            tensors.extend(parts.map(|(name, rows, values)| (name, vec![dims[0], rows], values)));
+            tensors.extend(
+                parts.map(|(name, rows, values)| (name.into(), vec![dims[0], rows], values)),
+            );
             continue;
         }
         if !weight.gguf_parts.is_empty() {
@@ -86,25 +97,29 @@ pub fn write_gguf(model: &Fixture, folder: &Path) -> PathBuf {
             for part in &weight.gguf_parts {
                 let values = part.values(&values, cols);
                 let dims = vec![dims[0], (values.len() / cols) as u64];
-                tensors.push((&part.gguf, dims, values));
+                tensors.push((part.gguf.as_str().into(), dims, values));
             }
             continue;
         }
         if let Some(second) = &weight.gguf_half {
             dims[1] /= 2;
             for (name, values) in [&weight.gguf, second].into_iter().zip(weight.gguf_halves()) {
-                tensors.push((name, dims.clone(), values));
+                tensors.push((name.as_str().into(), dims.clone(), values));
             }
             continue;
         }
-        tensors.push((&weight.gguf, dims, weight.gguf_values()));
+        tensors.push((weight.gguf.as_str().into(), dims, weight.gguf_values()));
     }
     if let Some(freqs) = &model.rope_freqs {
         let dims = vec![freqs.len() as u64];
-        tensors.push(("rope_freqs.weight", dims, freqs.clone()));
+        tensors.push(("rope_freqs.weight".into(), dims, freqs.clone()));
     }
-    for (name, factors) in &model.rope_factors {
-        tensors.push((name, vec![factors.len() as u64], factors.clone()));
+    for (name, factors) in model.rope_factors.iter().chain(&model.gguf_only) {
+        tensors.push((
+            name.as_str().into(),
+            vec![factors.len() as u64],
+            factors.clone(),
+        ));
     }
     for (name, dims, _) in &tensors {
         header.tensor(name, dims, DType::F32);

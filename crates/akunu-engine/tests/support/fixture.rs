@@ -2,6 +2,7 @@
 //! the formula of its weights.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -21,6 +22,12 @@ pub struct Fixture {
     /// The weights of long-rope in a GGUF file.
     #[serde(default)]
     pub rope_factors: BTreeMap<String, Vec<f32>>,
+    /// Vectors that only a GGUF file has.
+    #[serde(default)]
+    pub gguf_only: BTreeMap<String, Vec<f32>>,
+    /// Error of the logits from rounding keys and values to 16 bits, as a share of their power; 0 if it was not measured.
+    #[serde(default)]
+    pub rounding: f64,
     #[serde(default)]
     pub tokens: Vec<u32>,
     /// The logits after so many tokens.
@@ -112,9 +119,39 @@ pub struct Weight {
     /// others.
     #[serde(default)]
     pub gguf_kernel: usize,
+    /// If GGUF has keys and values of latent attention apart: the heads, and the rows of each head that are of keys.
+    #[serde(default)]
+    pub latent: Option<LatentHeads>,
     /// Whether GGUF has `-e^w`.
     #[serde(default)]
     pub minus_exp: bool,
+}
+
+/// The heads of a matrix that has the rows for keys and those for values of each head one behind the other.
+#[derive(Clone, Copy, Deserialize)]
+pub struct LatentHeads {
+    pub heads: usize,
+    pub plain: usize,
+}
+
+impl LatentHeads {
+    /// The dimensions and the numbers of each head's keys, transposed, and of its values.
+    pub fn split(self, whole: &[f32], cols: usize) -> [(Vec<u64>, Vec<f32>); 2] {
+        let LatentHeads { heads, plain } = self;
+        let (mut keys, mut values) = (Vec::new(), Vec::new());
+        for head in whole.chunks_exact(whole.len() / heads) {
+            let (of_keys, of_values) = head.split_at(plain * cols);
+            let transposed = |at: usize| of_keys[at % plain * cols + at / plain];
+            keys.extend((0..of_keys.len()).map(transposed));
+            values.extend_from_slice(of_values);
+        }
+        let rows = values.len() / heads / cols;
+        let dims = |inner: [usize; 3]| inner.map(|n| n as u64).to_vec();
+        [
+            (dims([plain, cols, heads]), keys),
+            (dims([cols, rows, heads]), values),
+        ]
+    }
 }
 
 /// Some rows of a matrix, which are a tensor of their own in GGUF.
@@ -180,7 +217,11 @@ impl Fixture {
     /// The model of this name in a folder of `fixtures`.
     pub fn read(folder: &str, name: &str) -> Fixture {
         let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
-        let path = format!("{fixtures}/{folder}/{name}.json");
+        Fixture::open(format!("{fixtures}/{folder}/{name}.json").as_ref())
+    }
+
+    /// The model of a file.
+    pub fn open(path: &Path) -> Fixture {
         let text = std::fs::read_to_string(path).expect("a fixture");
         serde_json::from_str(&text).expect("a whole fixture")
     }

@@ -2,7 +2,7 @@
 //!
 //! A name is a module and a suffix, `.weight` or `.bias`; the table maps modules, `{}` standing for
 //! the number of the layer, or of an expert. Hugging Face names are compared without the prefixes that say in which
-//! wrapper the model sits (`model.`, `language_model.`, `text_model.`, `backbone.`, `bert.`, `mpnet.`).
+//! wrapper the model sits (`model.`, `language_model.`, `text_model.`, `backbone.`, `bert.`, `mpnet.`, `roberta.`, `transformer.`).
 
 mod attention;
 mod ends;
@@ -36,13 +36,15 @@ const WHOLE_NAMES: [&[Module]; 5] = [
 ];
 
 /// What wrappers put before a Hugging Face name.
-const HF_PREFIXES: [&str; 6] = [
+const HF_PREFIXES: [&str; 8] = [
     "model.",
     "language_model.",
     "text_model.",
     "backbone.",
     "bert.",
     "mpnet.",
+    "roberta.",
+    "transformer.",
 ];
 
 /// The canonical name of a GGUF tensor; `None` when the table does not have it.
@@ -77,7 +79,11 @@ pub fn hugging_face_names(canonical: &str, sandwich: bool) -> Vec<String> {
 /// Whether this Hugging Face name only occurs in models that normalise what their blocks give. There,
 /// `post_attention_layernorm` follows attention; elsewhere it comes before the feed-forward network.
 pub fn has_sandwich_norms(name: &str) -> bool {
-    name.ends_with(".post_feedforward_layernorm.weight")
+    let suffixes = [
+        ".post_feedforward_layernorm.weight",
+        ".pre_mlp_layernorm.weight",
+    ];
+    suffixes.iter().any(|suffix| name.ends_with(suffix))
 }
 
 fn without_prefixes(mut name: &str) -> &str {
@@ -196,7 +202,7 @@ mod tests {
     fn a_canonical_name_is_found_under_each_of_its_names() {
         let name = "layers.7.ffn_norm.weight";
         assert_eq!(gguf_names(name), ["blk.7.ffn_norm.weight"]);
-        for (sandwich, n_names) in [(false, 4), (true, 3)] {
+        for (sandwich, n_names) in [(false, 6), (true, 5)] {
             let names = hugging_face_names(name, sandwich);
             assert_eq!(names.len(), n_names);
             for found in names {

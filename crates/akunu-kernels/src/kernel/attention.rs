@@ -38,7 +38,7 @@ use crate::table::{Args, Pool, buffers};
 /// The largest head that kernels hold in registers.
 pub const MAX_HEAD_DIM: u32 = 256;
 /// The largest head of the first decode kernel, which has a thread for each element.
-pub const MAX_DECODE_HEAD_DIM: u32 = 512;
+pub const MAX_DECODE_HEAD_DIM: u32 = 576;
 
 buffers! {
     /// Of all four. Before the first row, and between rows of O that are further apart than their elements, nothing is written.
@@ -167,7 +167,7 @@ mod tests {
         let bad = [
             change(|p| p.head_dim = 0),
             change(|p| p.head_dim = 60),
-            change(|p| p.head_dim = 520),
+            change(|p| p.head_dim = 584),
             change(|p| p.n_kv_heads = 0),
             change(|p| p.n_kv_heads = 4),
             change(|p| p.page_shift = 4),

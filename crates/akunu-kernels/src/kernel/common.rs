@@ -2,6 +2,7 @@
 
 pub mod bias_add;
 pub mod copy;
+pub mod copy_pieces;
 pub mod gather_rows;
 pub mod mean_rows;
 pub mod scale_rows;

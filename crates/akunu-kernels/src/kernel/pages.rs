@@ -21,7 +21,7 @@ use crate::extent::{bytes, product};
 pub const MIN_PAGE_SHIFT: u32 = 5;
 
 /// The largest head that the kernels store in 8 bits.
-const MAX_Q8_HEAD_DIM: u32 = 512;
+const MAX_Q8_HEAD_DIM: u32 = 576;
 
 /// The pool of pages of a layer, and the table of who has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -328,7 +328,8 @@ mod tests {
             (80, false),
             (96, true),
             (512, true),
-            (544, false),
+            (576, true),
+            (608, false),
         ] {
             let pages = Pages { head_dim, ..Q8 };
             assert_eq!(pages.are_usable(), usable, "{head_dim}");

@@ -62,7 +62,10 @@ impl Lowering<'_> {
         let rows = self.step().rows.into();
         let (k_pages, v_pages) = (cache.k.into(), cache.v.into());
         let kernel = match (norms, rope.pairing) {
-            (Some(_), _) => KernelId::HeadNormRopeNeoxStore,
+            (Some(_), Pairing::Halves) => KernelId::HeadNormRopeNeoxStore,
+            (Some(_), Pairing::Interleaved) => {
+                unreachable!("heads that turn by neighbours are normalised before")
+            }
             (None, Pairing::Interleaved) => KernelId::RopeStore,
             (None, Pairing::Halves) => KernelId::RopeNeoxStore,
         };

@@ -20,6 +20,7 @@ impl Lowering<'_> {
             Op::AddLearned(learned) => self.add_learned(learned),
             Op::Activate(activate) => self.activate(activate),
             Op::Halves(halves) => self.halves(halves),
+            Op::CopyPieces(copy) => self.copy_pieces(copy),
             Op::Convolve(convolve) => self.convolve(convolve),
             Op::Route(route) => self.route(route),
             Op::ExpertGate(gate) => self.expert_gate(gate),

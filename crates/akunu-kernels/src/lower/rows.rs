@@ -2,7 +2,7 @@
 
 use crate::kernel::activation::gate;
 use crate::kernel::attention::logit_softcap;
-use crate::kernel::common::gather_rows;
+use crate::kernel::common::{copy_pieces, gather_rows};
 use crate::kernel::norm::{rmsnorm, rmsnorm_residual};
 use crate::kernel::sampling::advance_rows;
 use crate::kernel::sampling::grammar_bitmask;
@@ -10,7 +10,7 @@ use std::mem::offset_of;
 
 use akunu_program::{Count, GateFunction, op};
 use akunu_types::params::{
-    AdvanceRowsParams, ElementwiseParams, GatherRowsParams, GrammarBitmaskParams,
+    AdvanceRowsParams, CopyPiecesParams, ElementwiseParams, GatherRowsParams, GrammarBitmaskParams,
     LogitSoftcapParams, RMSNormParams,
 };
 
@@ -105,6 +105,25 @@ impl Lowering<'_> {
         };
         let key = PipelineKey::plain(KernelId::GatherRows);
         self.push(KernelCall::new(key, &params, buffers, "outputs").with_rows([field]));
+    }
+
+    pub(super) fn copy_pieces(&mut self, copy: &op::CopyPieces) {
+        let params = CopyPiecesParams {
+            pieces: copy.pieces,
+            width: copy.width,
+            x_row: copy.x_strides[0],
+            x_piece: copy.x_strides[1],
+            y_row: copy.to_strides[0],
+            y_piece: copy.to_strides[1],
+            ..Default::default()
+        };
+        let field = RowField::new(offset_of!(CopyPiecesParams, n_rows), Count::Rows);
+        let buffers = copy_pieces::Buffers {
+            x: copy.x,
+            y: copy.to,
+        };
+        let key = PipelineKey::plain(KernelId::CopyPieces);
+        self.push(KernelCall::new(key, &params, buffers, "copy pieces").with_rows([field]));
     }
 
     pub(super) fn softcap(&mut self, &op::Softcap { x, width, cap }: &op::Softcap) {

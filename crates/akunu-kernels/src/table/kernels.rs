@@ -42,6 +42,7 @@ kernel_table! {
         ArgmaxPartial => sampling::argmax_partial::ROW,
         BiasAdd => common::bias_add::ROW,
         Copy => common::copy::ROW,
+        CopyPieces => common::copy_pieces::ROW,
         CrossAttention => attention::row_attention::CROSS,
         DecodeAttention => nvidia::decode_attention::INTERLEAVED,
         DecodeAttentionNeox => nvidia::decode_attention::NEOX,

@@ -332,6 +332,14 @@ fn of_encoders() -> Vec<Op> {
             to,
             width: DIM,
         }),
+        Op::CopyPieces(op::CopyPieces {
+            x,
+            x_strides: [DIM, 0],
+            to,
+            to_strides: [DIM, DIM],
+            pieces: 1,
+            width: DIM,
+        }),
         Op::Convolve(op::Convolve {
             weight: matrix(DType::F16, DIM),
             bias: at(12),

@@ -44,3 +44,20 @@ pub struct Halves {
     /// Elements of a row.
     pub width: u32,
 }
+
+/// Pieces of each row of `x` become pieces of the same row of `to`; what lies between those stays as it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CopyPieces {
+    /// The first piece of the first row.
+    pub x: Slice,
+    /// Elements from one row of `x` to the next, and from one piece to the next. With 0 for the latter, all pieces are the same.
+    pub x_strides: [u32; 2],
+    /// Where the first piece of the first row goes.
+    pub to: Slice,
+    /// Elements from one row of `to` to the next, and from one piece to the next.
+    pub to_strides: [u32; 2],
+    /// Pieces of a row.
+    pub pieces: u32,
+    /// Elements of a piece.
+    pub width: u32,
+}

@@ -51,3 +51,25 @@ shared_struct! {
         28 => _pad2: u32,
     }
 }
+
+shared_struct! {
+    /// Pieces of rows that are copied to other places of other rows.
+    pub struct CopyPiecesParams = "CopyPiecesParams", size = 32 {
+        /// Number of rows.
+        0 => n_rows: u32,
+        /// Pieces of a row.
+        4 => pieces: u32,
+        /// Elements of a piece.
+        8 => width: u32,
+        /// Elements from one row of x to the next.
+        12 => x_row: u32,
+        /// Elements from one piece of a row of x to the next; 0: all pieces are the same.
+        16 => x_piece: u32,
+        /// Elements from one row of y to the next.
+        20 => y_row: u32,
+        /// Elements from one piece of a row of y to the next, at least a piece.
+        24 => y_piece: u32,
+        /// Unused, zero.
+        28 => _pad0: u32,
+    }
+}

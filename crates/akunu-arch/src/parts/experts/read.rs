@@ -52,8 +52,11 @@ const STEP: Key = Key::new(
     &["interleave_moe_layer_step"],
     &["decoder_sparse_step", "moe_layer_interval"],
 );
-const NORMALISE: Key = Key::new(&["expert_weights_norm"], &["norm_topk_prob"]);
-const SCALE: Key = Key::new(&["expert_weights_scale"], &["routed_scaling_factor"]);
+const NORMALISE: Key = Key::new(&["expert_weights_norm"], &["norm_topk_prob", "route_norm"]);
+const SCALE: Key = Key::new(
+    &["expert_weights_scale"],
+    &["routed_scaling_factor", "route_scale"],
+);
 const GROUPS: Key = Key::new(&["expert_group_count"], &["n_group"]);
 const GROUPS_USED: Key = Key::new(&["expert_group_used_count"], &["topk_group"]);
 const GATING: &str = "expert_gating_func";

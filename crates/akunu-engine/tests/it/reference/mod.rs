@@ -1,9 +1,11 @@
 //! Small models of each architecture against `transformers`, or against their formulas in numpy, from both containers, on
 //! two devices.
 
+mod zoo;
+
 use std::path::Path;
 
-use akunu_engine::{Model, SessionOptions};
+use akunu_engine::{EngineError, Model, SessionOptions};
 use akunu_kernels::case::nmse;
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_program::Device;
@@ -18,8 +20,8 @@ fn devices() -> [Box<dyn Device>; 2] {
 }
 
 /// The largest error after any of the recorded beginnings, as a share of the logits' power.
-fn worst_error(model: &Fixture, path: &Path, device: Box<dyn Device>) -> f64 {
-    let loaded = Model::load(path, device).unwrap_or_else(|error| panic!("{error}"));
+fn worst_error(model: &Fixture, path: &Path, device: Box<dyn Device>) -> Result<f64, EngineError> {
+    let loaded = Model::load(path, device)?;
     // Windowed layers keep a ring of 8 + 7 positions, which 40 tokens fill more than twice.
     let options = SessionOptions {
         context: Some(64),
@@ -33,7 +35,7 @@ fn worst_error(model: &Fixture, path: &Path, device: Box<dyn Device>) -> f64 {
         let found = session.logits().expect("there are some");
         worst = worst.max(nmse(&found, wanted));
     }
-    worst
+    Ok(worst)
 }
 
 /// Weights and sums are f32 on both sides, and both round keys and values to halves: without more,
@@ -57,7 +59,7 @@ fn agrees_with(reference: &str, name: &str) {
     for path in &paths {
         for device in devices() {
             let what = format!("{name}, {}, {}", path.display(), device.name());
-            let error = worst_error(&model, path, device);
+            let error = worst_error(&model, path, device).expect("it runs");
             assert!(error < BOUND, "{what}: NMSE {error:e}");
         }
     }
@@ -298,6 +300,12 @@ fn internlm2() {
     agrees("internlm2");
 }
 
+/// Different names in folders.
+#[test]
+fn exaone() {
+    agrees("exaone");
+}
+
 /// Norms of the results of the blocks, norms of heads, RoPE only where there is a window.
 #[test]
 fn exaone4() {
@@ -334,10 +342,52 @@ fn glm4() {
     agrees("glm4");
 }
 
+/// Norms without weights, a gate of attention, a factor and a cap of the logits, no RoPE in the first and the last of five layers.
+#[test]
+fn muse_glimmer() {
+    agrees("muse-glimmer");
+}
+
 /// Norms of all queries and all keys of a token.
 #[test]
 fn olmoe() {
     agrees("olmoe");
+}
+
+/// Windows with a different RoPE base, and experts in every layer.
+#[test]
+fn mellum() {
+    agrees("mellum");
+}
+
+/// A gate of attention, norms around both blocks, experts by sigmoids and a bias.
+#[test]
+fn afmoe() {
+    agrees("afmoe");
+}
+
+/// Latent keys and values, YaRN whose factor scores have twice, experts by a softmax.
+#[test]
+fn deepseek2_lite() {
+    agrees("deepseek2-lite");
+}
+
+/// Queries of two products, experts by sigmoids, a bias and groups.
+#[test]
+fn deepseek2() {
+    agrees("deepseek2");
+}
+
+/// The same with keys and values of heads in one tensor in GGUF, too.
+#[test]
+fn deepseek2_in_old_files() {
+    agrees("deepseek2-old");
+}
+
+/// GLM-4.7-Flash.
+#[test]
+fn glm4_moe_lite() {
+    agrees("glm4moelite");
 }
 
 /// Sinks, YaRN, biases everywhere, a window in every other layer, a clamped gate, a softmax of the chosen experts.
@@ -354,7 +404,7 @@ fn gpt_oss_as_transformers_saves_it() {
     let path = write_saved_experts(&mut model, folder.path(), Numbers::Exact);
     for device in devices() {
         let name = device.name();
-        let error = worst_error(&model, &path, device);
+        let error = worst_error(&model, &path, device).expect("it runs");
         assert!(error < BOUND, "{name}: NMSE {error:e}");
     }
 }
@@ -381,6 +431,12 @@ fn gemma3() {
 #[test]
 fn gemma4() {
     agrees("gemma4");
+}
+
+/// Embeddings of each layer; three layers that read the keys of earlier ones, with wider blocks.
+#[test]
+fn gemma4_with_shared_keys() {
+    agrees("gemma4-shared");
 }
 
 /// Experts next to a plain block, each with its own norms, and a router that reads a different norm.

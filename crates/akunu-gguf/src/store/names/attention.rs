@@ -11,6 +11,7 @@ pub(super) const MODULES: &[Module] = &[
         &[
             Always("layers.{}.self_attn.q_proj"),
             Always("layers.{}.mixer.q_proj"),
+            Always("h.{}.attn.attention.q_proj"),
             Always("encoder.layer.{}.attention.self.query"),
             Always("encoder.layer.{}.attention.attn.q"),
         ],
@@ -21,6 +22,7 @@ pub(super) const MODULES: &[Module] = &[
         &[
             Always("layers.{}.self_attn.k_proj"),
             Always("layers.{}.mixer.k_proj"),
+            Always("h.{}.attn.attention.k_proj"),
             Always("encoder.layer.{}.attention.self.key"),
             Always("encoder.layer.{}.attention.attn.k"),
         ],
@@ -31,10 +33,43 @@ pub(super) const MODULES: &[Module] = &[
         &[
             Always("layers.{}.self_attn.v_proj"),
             Always("layers.{}.mixer.v_proj"),
+            Always("h.{}.attn.attention.v_proj"),
             Always("encoder.layer.{}.attention.self.value"),
             Always("encoder.layer.{}.attention.attn.v"),
         ],
     ),
+    module(
+        "layers.{}.attention.q_low",
+        "blk.{}.attn_q_a",
+        &[Always("layers.{}.self_attn.q_a_proj")],
+    ),
+    module(
+        "layers.{}.attention.q_low_norm",
+        "blk.{}.attn_q_a_norm",
+        &[Always("layers.{}.self_attn.q_a_layernorm")],
+    ),
+    module(
+        "layers.{}.attention.q_of_low",
+        "blk.{}.attn_q_b",
+        &[Always("layers.{}.self_attn.q_b_proj")],
+    ),
+    module(
+        "layers.{}.attention.compressed",
+        "blk.{}.attn_kv_a_mqa",
+        &[Always("layers.{}.self_attn.kv_a_proj_with_mqa")],
+    ),
+    module(
+        "layers.{}.attention.compressed_norm",
+        "blk.{}.attn_kv_a_norm",
+        &[Always("layers.{}.self_attn.kv_a_layernorm")],
+    ),
+    module(
+        "layers.{}.attention.keys_and_values",
+        "blk.{}.attn_kv_b",
+        &[Always("layers.{}.self_attn.kv_b_proj")],
+    ),
+    module("layers.{}.attention.latent_keys", "blk.{}.attn_k_b", &[]),
+    module("layers.{}.attention.latent_values", "blk.{}.attn_v_b", &[]),
     module(
         "layers.{}.attention.qkv",
         "blk.{}.attn_qkv",
@@ -60,6 +95,7 @@ pub(super) const MODULES: &[Module] = &[
             Always("encoder.layers.{}.attn.out_proj"),
             Always("layers.{}.attn.Wo"),
             Always("layers.{}.self_attn.out_proj"),
+            Always("h.{}.attn.attention.out_proj"),
         ],
     ),
     module(
@@ -85,7 +121,10 @@ pub(super) const MODULES: &[Module] = &[
     module(
         "layers.{}.attention.gate",
         "blk.{}.attn_gate",
-        &[Always("layers.{}.linear_attn.in_proj_z")],
+        &[
+            Always("layers.{}.linear_attn.in_proj_z"),
+            Always("layers.{}.self_attn.gate_proj"),
+        ],
     ),
 ];
 

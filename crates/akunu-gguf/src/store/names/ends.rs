@@ -10,12 +10,28 @@ pub(super) const MODULES: &[Module] = &[
         "token_embd",
         &[
             Always("embed_tokens"),
+            Always("wte"),
             Always("embeddings"),
             Always("tok_embeddings"),
             Always("word_embeddings"),
             Always("embeddings.word_embeddings"),
             Always("embeddings.tok_embeddings"),
         ],
+    ),
+    module(
+        "layer_embeddings",
+        "per_layer_token_embd",
+        &[Always("embed_tokens_per_layer")],
+    ),
+    module(
+        "layer_projection",
+        "per_layer_model_proj",
+        &[Always("per_layer_model_projection")],
+    ),
+    module(
+        "layer_projection_norm",
+        "per_layer_proj_norm",
+        &[Always("per_layer_projection_norm")],
     ),
     module(
         "token_types",
@@ -45,14 +61,27 @@ pub(super) const MODULES: &[Module] = &[
     module(
         "pooler",
         "cls",
-        &[Always("pooler.dense"), Always("head.dense")],
+        &[
+            Always("pooler.dense"),
+            Always("head.dense"),
+            Always("classifier.dense"),
+        ],
     ),
     module("pooler_norm", "cls.norm", &[Always("head.norm")]),
-    module("classifier", "cls.output", &[Always("classifier")]),
+    module(
+        "classifier",
+        "cls.output",
+        &[Always("classifier"), Always("classifier.out_proj")],
+    ),
     module(
         "output_norm",
         "output_norm",
-        &[Always("norm"), Always("final_norm"), Always("norm_f")],
+        &[
+            Always("norm"),
+            Always("final_norm"),
+            Always("norm_f"),
+            Always("ln_f"),
+        ],
     ),
     module("output", "output", &[Always("lm_head"), Always("output")]),
 ];

@@ -11,8 +11,19 @@ pub(super) const MODULES: &[Module] = &[
         &[
             Always("layers.{}.mlp.gate_proj"),
             Always("layers.{}.feed_forward.w1"),
+            Always("h.{}.mlp.c_fc_0"),
             Always("encoder.layers.{}.mlp.fc12"),
         ],
+    ),
+    module(
+        "layers.{}.input.gate",
+        "blk.{}.inp_gate",
+        &[Always("layers.{}.per_layer_input_gate")],
+    ),
+    module(
+        "layers.{}.input.output",
+        "blk.{}.proj",
+        &[Always("layers.{}.per_layer_projection")],
     ),
     module(
         "layers.{}.ffn.up",
@@ -23,6 +34,7 @@ pub(super) const MODULES: &[Module] = &[
             Always("layers.{}.mlp.gate_up_proj"),
             Always("layers.{}.mlp.c_fc"),
             Always("layers.{}.feed_forward.w3"),
+            Always("h.{}.mlp.c_fc_1"),
             Always("encoder.layer.{}.intermediate.dense"),
             Always("encoder.layers.{}.mlp.fc11"),
             Always("layers.{}.mlp.Wi"),
@@ -36,6 +48,7 @@ pub(super) const MODULES: &[Module] = &[
             Always("layers.{}.mixer.down_proj"),
             Always("layers.{}.mlp.c_proj"),
             Always("layers.{}.feed_forward.w2"),
+            Always("h.{}.mlp.c_proj"),
             Always("encoder.layer.{}.output.dense"),
             Always("encoder.layers.{}.mlp.fc2"),
             Always("layers.{}.mlp.Wo"),

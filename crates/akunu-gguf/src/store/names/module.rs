@@ -14,7 +14,7 @@ pub(super) struct Module {
 pub(super) enum HfName {
     /// In every model.
     Always(&'static str),
-    /// In models that normalise the output of attention and of the feed-forward network: Gemma 2 and 3, OLMo 2, EXAONE 4.
+    /// In models that normalise the output of attention and of the feed-forward network: Gemma 2 and 3, OLMo 2, EXAONE 4, AFMoE.
     Sandwich(&'static str),
     /// In all other models.
     NoSandwich(&'static str),

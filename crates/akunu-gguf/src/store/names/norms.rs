@@ -26,6 +26,7 @@ pub(super) const MODULES: &[Module] = &[
         &[
             Always("layers.{}.input_layernorm"),
             Always("layers.{}.operator_norm"),
+            Always("h.{}.ln_1"),
             Always("layers.{}.attn_norm"),
             Always("layers.{}.norm"),
             Always("layers.{}.attention_norm"),
@@ -54,7 +55,9 @@ pub(super) const MODULES: &[Module] = &[
         &[
             NoSandwich("layers.{}.post_attention_layernorm"),
             Always("layers.{}.pre_feedforward_layernorm"),
+            Always("layers.{}.pre_mlp_layernorm"),
             Always("layers.{}.mlp_norm"),
+            Always("h.{}.ln_2"),
             Always("layers.{}.ffn_norm"),
         ],
     ),
@@ -65,6 +68,11 @@ pub(super) const MODULES: &[Module] = &[
             Always("layers.{}.post_feedforward_layernorm"),
             Always("layers.{}.post_mlp_layernorm"),
         ],
+    ),
+    module(
+        "layers.{}.input.norm",
+        "blk.{}.post_norm",
+        &[Always("layers.{}.post_per_layer_input_norm")],
     ),
     module(
         "layers.{}.layer_output_norm",

@@ -351,6 +351,7 @@ pub fn long_heads() -> Vec<Case> {
         setting("long head, window", 512, (2, 1), vec![row(0, 40)])
             .window(9)
             .fixed_head(),
+        setting("latent keys", 576, (8, 1), vec![row(0, 70)]).page_shift(6),
         setting("long head", 320, (2, 2), vec![row(0, 33)]).q8(),
     ];
     let mut cases = decode();

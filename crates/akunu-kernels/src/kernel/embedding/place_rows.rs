@@ -28,9 +28,9 @@ pub const ROW: KernelRow = KernelRow {
     ..KernelRow::of::<Buffers<()>>()
 };
 
-fn launch(args: &Args, _: &ChipConfig) -> Launch {
+fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p: PlaceRowsParams = args.params();
-    let Launch { grid, threads, .. } = Launch::elementwise4(p.dim);
+    let Launch { grid, threads, .. } = Launch::elementwise4(p.dim, chip);
     Launch::new([grid[0], p.n_rows, 1], threads)
 }
 

@@ -25,14 +25,14 @@ pub const ROW: KernelRow = KernelRow {
     family: Family::Rope,
     source: "rope_axes",
     constants: &[Constant::FreqTable, Constant::TurnedDim],
-    launch: |args, _| {
+    launch: |args, chip| {
         let p: RoPEAxesParams = args.params();
         let n_heads = if can_turn(args, p.head_dim) {
             p.n_heads
         } else {
             0
         };
-        pair_launch(n_heads, p.head_dim, p.n_rows)
+        pair_launch(n_heads, p.head_dim, p.n_rows, chip)
     },
     twin,
     #[cfg(feature = "testing")]

@@ -24,9 +24,9 @@ pub const ROW: KernelRow = KernelRow {
     name: ("turn_heads_f32", ""),
     family: Family::Rope,
     source: "turn_heads",
-    launch: |args, _| {
+    launch: |args, chip| {
         let p: TurnHeadsParams = args.params();
-        pair_launch(p.n_heads, p.head_dim, p.n_rows)
+        pair_launch(p.n_heads, p.head_dim, p.n_rows, chip)
     },
     twin,
     #[cfg(feature = "testing")]
