@@ -129,7 +129,7 @@ pub enum EngineError {
     },
     /// An image that a vision tower cannot read.
     #[error("{}: the image does not fit this vision tower: {why}", path.display())]
-    Image {
+    TowerImage {
         /// The tower's file or folder.
         path: PathBuf,
         /// The size that was found, and the size that the tower reads.

@@ -109,7 +109,7 @@ impl VisionModel {
         let input = self.config.input;
         grid.check(&input)
             .and_then(|()| patches::check_pixels(pixels, grid, &input))
-            .map_err(|why| EngineError::Image {
+            .map_err(|why| EngineError::TowerImage {
                 path: self.path.clone(),
                 why,
             })?;

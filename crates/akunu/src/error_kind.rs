@@ -114,7 +114,8 @@ fn engine(error: &EngineError) -> ErrorKind {
         EngineError::Device(_) | EngineError::Step { .. } => ErrorKind::Device,
         EngineError::Cancelled { .. } => ErrorKind::Cancelled,
         EngineError::EmptyText
-        | EngineError::Image { .. }
+        | EngineError::Image(_)
+        | EngineError::TowerImage { .. }
         | EngineError::KvFormat { .. }
         | EngineError::ContextSize { .. }
         | EngineError::BatchSize { .. }

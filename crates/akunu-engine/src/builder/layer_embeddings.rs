@@ -1,7 +1,7 @@
 //! Embeddings of a token for each layer, and the blocks that read them.
 
 use akunu_arch::{BlockNorms, LayerEmbeddings, LayerInput};
-use akunu_program::{GateFunction, Op, Slice, Weights, op};
+use akunu_program::{GateFunction, Op, Rows, Slice, Weights, op};
 
 use super::of_layers::{LayerEmbedding, OfLayers};
 use super::scratch::Vector;
@@ -38,6 +38,7 @@ impl Builder<'_> {
             weights: Weights::One(embeddings.scale),
             n_used: 1,
             width: row,
+            rows: Rows::All,
             to: all.slice(),
             add: true,
         }));

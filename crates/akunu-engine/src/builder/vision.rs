@@ -62,7 +62,7 @@ impl Builder<'_> {
         };
         let mut deep = tower.deep.iter().zip(&memory.deep).peekable();
         for (layer, at) in tower.layers.iter().zip(0..) {
-            self.layer(layer, &of_layer);
+            self.layer(layer, &of_layer, None);
             if let Some((deep, to)) = deep.next_if(|(deep, _)| deep.layer == at) {
                 let h = self.stream.slice();
                 self.project((&deep.projector, merge), h, *to);

@@ -76,13 +76,13 @@ pub fn write_gguf(model: &Fixture, folder: &Path) -> PathBuf {
         if weight.gguf_kernel > 0 {
             let side = weight.gguf_kernel as u64;
             let dims = vec![side, side, 3, dims[1]];
-            tensors.push((&weight.gguf, dims, weight.gguf_kernel()));
+            tensors.push((weight.gguf.as_str().into(), dims, weight.gguf_kernel()));
             continue;
         }
         if !weight.gguf_frames.is_empty() {
             dims.remove(2);
             let kernels = weight.gguf_kernels();
-            tensors.extend(kernels.map(|(name, values)| (name, dims.clone(), values)));
+            tensors.extend(kernels.map(|(name, values)| (name.into(), dims.clone(), values)));
             continue;
         }
         if !weight.gguf_pieces.is_empty() {

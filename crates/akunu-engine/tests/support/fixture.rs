@@ -45,7 +45,7 @@ pub struct Fixture {
 }
 
 /// An image, and the rows that a vision tower makes of it.
-#[derive(Clone, Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 pub struct Image {
     /// Where it begins among the tokens.
     #[serde(default)]

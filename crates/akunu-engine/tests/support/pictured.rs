@@ -44,17 +44,18 @@ pub fn beginning(fixture: &Fixture, n: usize) -> Prompt {
     Prompt {
         tokens: fixture.tokens[..n].to_vec(),
         images: whole
-            .map(|(number, image)| span(number, *image, fixture.deep))
+            .map(|(number, image)| span(number, image, fixture.deep))
             .collect(),
     }
 }
 
 /// An image whose features are those of this number.
-pub fn span(number: usize, image: Image, deep: usize) -> ImageSpan {
-    let Image {
+pub fn span(number: usize, image: &Image, deep: usize) -> ImageSpan {
+    let &Image {
         start,
         height,
         width,
+        ..
     } = image;
     let rows = |prefix: &str| {
         let name = format!("{prefix} {number}");
@@ -77,12 +78,13 @@ pub fn long(number: usize, deep: usize, len: usize) -> Prompt {
         start: 5,
         height: 3,
         width: 4,
+        ..Image::default()
     };
     let mut tokens: Vec<u32> = (0..len as u32).map(|i| i * 11 % 256).collect();
     tokens[5..17].fill(PLACEHOLDER);
     Prompt {
         tokens,
-        images: vec![span(number, image, deep)],
+        images: vec![span(number, &image, deep)],
     }
 }
 

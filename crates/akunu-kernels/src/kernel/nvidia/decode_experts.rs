@@ -91,6 +91,7 @@ mod cases {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::constant::Constants;
     use akunu_types::params::ExpertParams;
 
     fn launches([n, k]: [u32; 2], n_used: u32, dtype: DType) -> [Launch; 2] {
@@ -111,7 +112,7 @@ mod tests {
             (gate_row(dtype), params(n, k)),
             (down_row(dtype), params(k, n)),
         ]
-        .map(|(row, params)| (row.launch)(&row.args(bytemuck::bytes_of(&params), &[]), &chip))
+        .map(|(row, params)| (row.launch)(&row.args(bytemuck::bytes_of(&params), &Constants::none()), &chip))
     }
 
     /// Fails if gate and up stage x in more threadgroups than run at once, or if most of a large GPU is idle: OLMoE's shapes.
