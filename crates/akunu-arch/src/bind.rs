@@ -38,6 +38,7 @@ impl Model {
                 .collect::<Result<_, _>>()?,
             norm: optional(self.norm.as_ref(), |norm| norm.bind(to))?,
             output: self.output.bind(to)?,
+            mtp: optional(self.mtp.as_ref(), |mtp| mtp.bind(to))?,
         })
     }
 }

@@ -23,7 +23,7 @@ impl Model {
         // An encoder's file may have heads for tasks that we do not run, a decoder's blocks that guess further tokens, and a
         // folder towers for images and sound, whose weights have no names here.
         let is_used = |name: &str| match layer_of(name) {
-            Some(layer) => layer < self.layers.len(),
+            Some(layer) => layer < self.layers.len() + usize::from(self.mtp.is_some()),
             None => !self.is_encoder() && !store.tensor_names(name).is_empty(),
         };
         let is_left_out =

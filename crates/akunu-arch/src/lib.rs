@@ -16,6 +16,7 @@ mod layer;
 mod linear;
 mod long_rope;
 mod model;
+mod mtp;
 mod norm;
 mod parts;
 mod relative;
@@ -47,6 +48,7 @@ pub use long_rope::LongRope;
 pub use model::{
     Classifier, ClassifierHead, Distances, Embedding, Logits, Model, Output, Pooling, Table,
 };
+pub use mtp::MtpBlock;
 pub use parts::{OUTPUT, Parts};
 pub use relative::RelativePositions;
 pub use rope::{Pairing, Rope, RopeFactors};

@@ -5,6 +5,7 @@ mod attention;
 mod delta;
 mod encoder;
 mod experts;
+mod mtp;
 mod norms;
 mod ssd;
 mod state;
@@ -164,6 +165,7 @@ impl<'a> Parts<'a> {
                 scale: None,
                 softcap: None,
             }),
+            mtp: None,
         }
     }
 

@@ -22,6 +22,8 @@ pub struct NamedMatrix {
     pub step: u32,
     /// Whether the tensor has the columns of each matrix as its rows.
     pub is_transposed: bool,
+    /// Whether a row of the tensor is two of these rows, one behind the other: the matrix is for half of its inputs.
+    pub is_halved: bool,
     /// Rows of the tensor that are put together in this order, each piece as its first row and their number; empty for those
     /// from `first` on.
     pub pieces: Vec<[u32; 2]>,
@@ -40,8 +42,18 @@ impl NamedMatrix {
             stack: 1,
             step: 1,
             is_transposed: false,
+            is_halved: false,
             pieces: Vec::new(),
         }
+    }
+
+    /// The matrices of the first and of the second half of the inputs of a tensor, (rows, 2 * cols).
+    pub fn halves(name: impl Into<String>, rows: u32, cols: u32) -> [NamedMatrix; 2] {
+        let whole = NamedMatrix {
+            is_halved: true,
+            ..NamedMatrix::new(name, 2 * rows, cols)
+        };
+        [0, 1].map(|first| whole.every(first, 2))
     }
 
     /// A tensor of as many matrices, (stack, rows, cols).
@@ -98,9 +110,10 @@ impl NamedMatrix {
 
     /// Rows and columns of the tensor.
     pub fn tensor_shape(&self) -> [u32; 2] {
-        match self.is_transposed {
-            true => [self.stack * self.cols, self.tensor_rows / self.stack],
-            false => [self.tensor_rows, self.cols],
+        match (self.is_transposed, self.is_halved) {
+            (true, _) => [self.stack * self.cols, self.tensor_rows / self.stack],
+            (false, true) => [self.tensor_rows / 2, 2 * self.cols],
+            (false, false) => [self.tensor_rows, self.cols],
         }
     }
 

@@ -13,6 +13,7 @@
 
 mod choice;
 mod experts;
+mod mtp;
 mod scratch;
 mod shift;
 mod speech;
@@ -31,6 +32,7 @@ use akunu_program::{
 };
 
 pub(crate) use choice::{Lists, Outputs};
+pub(crate) use mtp::MtpMemory;
 pub(crate) use scratch::{Scratch, Vector};
 pub(crate) use shift::{Keys, shift};
 pub(crate) use speech::{Signal, Spoken};
@@ -330,12 +332,7 @@ impl<'a> Builder<'a> {
                     v,
                     heads: heads(attention),
                     rope: rope(attention, memory.divisors),
-                    norms: attention.qk_norm.as_ref().map(|norms| HeadNorms {
-                        q: norms.q,
-                        k: norms.k,
-                        eps: norms.eps,
-                        turn_first: norms.turn_first,
-                    }),
+                    norms: head_norms(attention),
                     centre,
                     cache,
                 }));
@@ -658,6 +655,16 @@ fn heads(attention: &Attention<Weight, Slice>) -> Heads {
         n_kv_heads: attention.kv_heads,
         head_dim: attention.head_dim,
     }
+}
+
+/// The norms of single heads, as the operations take them.
+fn head_norms(attention: &Attention<Weight, Slice>) -> Option<HeadNorms> {
+    attention.qk_norm.as_ref().map(|norms| HeadNorms {
+        q: norms.q,
+        k: norms.k,
+        eps: norms.eps,
+        turn_first: norms.turn_first,
+    })
 }
 
 /// The turn of keys with these divisors. Those of keys that do not turn are infinite.

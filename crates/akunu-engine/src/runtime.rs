@@ -10,6 +10,7 @@ mod adapters;
 mod cached;
 mod chain;
 mod chaining;
+mod guess;
 mod host;
 mod kept_states;
 mod kind;
@@ -27,6 +28,7 @@ mod step;
 mod told;
 
 pub(crate) use self::chain::ChainId;
+pub(crate) use self::guess::Guessing;
 pub(crate) use self::host::StepMasks;
 pub(crate) use self::kind::Kind;
 pub use self::observe::{Chosen, Observed};

@@ -3,6 +3,7 @@
 mod embed;
 mod feed;
 mod file;
+mod guess;
 mod observe;
 mod save;
 mod score;

@@ -20,8 +20,8 @@ fn model(file: &ModelFile) -> Result<Model, ArchError> {
     let parts = parts(file)?;
     let experts = ExpertParts::read(&parts, ROUTING)?;
     let mixers = Mixers::read(&parts)?;
-    Ok(parts.decoder(|at| {
+    Ok(parts.with_mtp(parts.decoder(|at| {
         let ffn = experts.ffn(at, |experts| experts.with_shared_gate(at, parts.dim));
         mixers.layer(&parts, at, ffn)
-    }))
+    })))
 }

@@ -156,6 +156,7 @@ impl Parts {
                 scale: None,
                 softcap: None,
             }),
+            mtp: None,
         }
     }
 

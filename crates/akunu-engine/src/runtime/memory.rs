@@ -9,8 +9,8 @@ use akunu_program::{
 use super::sizes::{MAX_CHAIN, PAGE, PAGE_SHIFT, cache_bytes};
 use crate::buffers::Buffers;
 use crate::builder::{
-    AttentionMemory, Builder, LayerMemory, LayerStates, Lists, MixerMemory, Outputs, RouterFault,
-    Scratch, SeenKeys, divisors,
+    AttentionMemory, Builder, LayerMemory, LayerStates, Lists, MixerMemory, MtpMemory, Outputs,
+    RouterFault, Scratch, SeenKeys, divisors,
 };
 use crate::error::EngineError;
 use crate::loaded::Loaded;
@@ -51,6 +51,8 @@ pub(super) struct Memory {
     zeros: Buffer,
     /// Ones, as weights of norms without weights, (head_dim).
     ones: Buffer,
+    /// The taps of a convolution that gives the row before, (dim, 2), for a model with a block for multi-token prediction.
+    before: Option<Buffer>,
 }
 
 /// The kinds of layers: their windows, each once.
@@ -97,14 +99,17 @@ impl Memory {
             let zeros = make.floats(&vec![0.0; config.dim as usize], "zeros")?;
             let ones = make.floats(&vec![1.0; config.max_head_dim().max(1) as usize], "ones")?;
             let states = make.states(config, 0)?;
-            let layers = layer_memory(config, &caches, &divisors, &centres, (&states, fault));
-            let scratch_row = row_bytes(model, &layers, [zeros, ones]);
-            Ok(Memory {
+            let before = match &config.mtp {
+                Some(mtp) => Some(make.floats(&[1.0, 0.0].repeat(mtp.dim as usize), "row before")?),
+                None => None,
+            };
+            let outputs = make.outputs(config, 1, false)?;
+            let mut memory = Memory {
                 step: make.seated_step(seats, rows)?,
                 lists: make.lists(config, seats)?,
-                scratch: make.scratch(scratch_row, rows)?,
-                scratch_row,
-                outputs: make.outputs(config, 1, false)?,
+                scratch: zeros,
+                scratch_row: 0,
+                outputs,
                 maps,
                 caches,
                 states,
@@ -114,8 +119,32 @@ impl Memory {
                 fault,
                 zeros,
                 ones,
-            })
+                before,
+            };
+            memory.scratch_row = memory.row_bytes(model);
+            memory.scratch = make.scratch(memory.scratch_row, rows)?;
+            Ok(memory)
         })
+    }
+
+    /// Bytes of scratch memory that a row takes.
+    fn row_bytes(&self, model: &Loaded) -> usize {
+        let scratch = Scratch::measure();
+        let builder = || {
+            Builder::new(scratch.clone(), model.config.dim)
+                .with_zeros(self.zeros.into())
+                .with_ones(self.ones.into())
+        };
+        let mut layers = builder();
+        layers.layers(&model.weights, &self.layers(&model.config));
+        let Some(mtp) = self.mtp(&model.config) else {
+            return scratch.row_bytes();
+        };
+        layers.follow(&model.weights, &mtp);
+        drop(layers);
+        let outputs = [self.outputs.h, self.outputs.x].map(Slice::from);
+        builder().guess(&model.weights, &mtp, outputs);
+        scratch.row_bytes()
     }
 
     /// A builder of programs that use this memory.
@@ -130,6 +159,33 @@ impl Memory {
     pub fn layers(&self, config: &Model) -> Vec<LayerMemory> {
         let rest = (&self.states[..], self.fault);
         layer_memory(config, &self.caches, &self.divisors, &self.centres, rest)
+    }
+
+    /// The memory of the block for multi-token prediction: the last of keys and values, and of states.
+    pub fn mtp(&self, config: &Model) -> Option<MtpMemory> {
+        config.mtp.as_ref()?;
+        let (&cache, &divisors) = (self.caches.last()?, self.divisors.last()?);
+        let centre = self.centres.last()?.map(Slice::from);
+        let keys = SeenKeys::Pages { cache, centre };
+        Some(MtpMemory {
+            layer: LayerMemory {
+                mixer: MixerMemory::Attention(AttentionMemory { divisors, keys }),
+                cross: None,
+                router: Some(RouterFault {
+                    layer: config.layers.len() as u32,
+                    place: self.fault.into(),
+                }),
+            },
+            hidden: self.states.last()?.inputs,
+            before: self.before?.into(),
+        })
+    }
+
+    /// The memory of each layer, and of that of the block.
+    pub fn layers_and_mtp(&self, config: &Model) -> Vec<LayerMemory> {
+        let mut layers = self.layers(config);
+        layers.extend(self.mtp(config).map(|mtp| mtp.layer));
+        layers
     }
 
     /// A table of rows without rows and pages.
@@ -342,6 +398,7 @@ impl Memory {
         device.release(self.fault);
         device.release(self.zeros);
         device.release(self.ones);
+        release(self.before, device);
     }
 
     fn set_maps(&mut self, config: &Model, maps: Vec<PageMap>, device: &mut dyn Device) {
@@ -413,16 +470,6 @@ fn layer_memory(
         }
     });
     memory.collect()
-}
-
-/// Bytes of scratch memory that a row takes.
-fn row_bytes(model: &Loaded, layers: &[LayerMemory], [zeros, ones]: [Buffer; 2]) -> usize {
-    let scratch = Scratch::measure();
-    Builder::new(scratch.clone(), model.config.dim)
-        .with_zeros(zeros.into())
-        .with_ones(ones.into())
-        .layers(&model.weights, layers);
-    scratch.row_bytes()
 }
 
 fn release(buffers: impl IntoIterator<Item = Buffer>, device: &mut dyn Device) {

@@ -26,6 +26,9 @@ pub struct Fixture {
     /// The logits after so many tokens.
     #[serde(default)]
     pub logits: BTreeMap<usize, Vec<f32>>,
+    /// The logits of the block for multi-token prediction after so many tokens: after the next one, and after two guesses.
+    #[serde(default)]
+    pub mtp: BTreeMap<usize, Vec<Vec<f32>>>,
     /// What an encoder makes of some texts.
     #[serde(default)]
     pub texts: Vec<Text>,
@@ -81,6 +84,9 @@ pub struct Weight {
     /// Whether GGUF has `-e^w`.
     #[serde(default)]
     pub minus_exp: bool,
+    /// Whether it has ones on its diagonal and zeros elsewhere, instead of what the formula gives.
+    #[serde(default)]
+    pub is_identity: bool,
 }
 
 /// Some rows of a matrix, which are a tensor of their own in GGUF.
@@ -156,6 +162,10 @@ impl Weight {
     /// The values in safetensors.
     pub fn values(&self) -> Vec<f32> {
         let n: u64 = self.shape.iter().product();
+        if self.is_identity {
+            let diagonal = |i: u64| i / self.shape[1] == i % self.shape[1];
+            return (0..n).map(|i| f32::from(u8::from(diagonal(i)))).collect();
+        }
         let value = |i| uniform(&self.name, i) * self.scale + self.offset;
         (1..=n).map(value).collect()
     }

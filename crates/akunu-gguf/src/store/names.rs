@@ -9,19 +9,22 @@ mod ends;
 mod experts;
 mod ffn;
 mod module;
+mod mtp;
 mod norms;
 mod states;
 
 use module::Module;
+pub(super) use mtp::{apart, in_layers};
 
 /// Names without their suffix.
-const MODULES: [&[Module]; 6] = [
+const MODULES: [&[Module]; 7] = [
     ends::MODULES,
     attention::MODULES,
     norms::MODULES,
     ffn::MODULES,
     experts::MODULES,
     states::MODULES,
+    mtp::MODULES,
 ];
 
 /// Names whose suffix differs in some container, or is missing there.

@@ -81,6 +81,18 @@ fn qwen35() {
     agrees("qwen35");
 }
 
+/// The same beside the block for multi-token prediction, which changes no logits.
+#[test]
+fn qwen35_mtp() {
+    agrees("qwen35-mtp");
+}
+
+/// Experts beside such a block.
+#[test]
+fn glm4moe_mtp() {
+    agrees("glm4moe-mtp");
+}
+
 /// Convolutions and experts that a bias chooses.
 #[test]
 fn lfm2moe() {
