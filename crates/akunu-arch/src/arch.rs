@@ -12,6 +12,7 @@ mod dots1;
 mod ernie4_5;
 mod ernie4_5_moe;
 mod exaone4;
+mod falcon_h1;
 mod gemma;
 mod gemma2;
 mod gemma3;
@@ -83,6 +84,7 @@ pub const ALL: &[Architecture] = &[
     phi3::ARCH,
     olmo2::ARCH,
     exaone4::ARCH,
+    falcon_h1::ARCH,
     seed_oss::ARCH,
     ernie4_5::ARCH,
     chatglm::ARCH,

@@ -40,7 +40,7 @@ pub use ffn::{
 };
 pub use file::{Key, ModelFile, WindowPattern};
 pub use layer::{
-    Attention, BlockNorms, Cross, HeadNorms, Layer, LayerNorms, Mixer, Norm, NormKind, RowNorms,
+    Attention, BlockNorms, Both, Cross, HeadNorms, Layer, LayerNorms, Mixer, Norm, NormKind, RowNorms,
     Temperature,
 };
 pub use linear::Linear;
@@ -53,5 +53,5 @@ pub use parts::{OUTPUT, Parts};
 pub use relative::RelativePositions;
 pub use rope::{Pairing, Rope, RopeFactors};
 pub use speech::{Convolution, SoundEncoder, Speech};
-pub use state::{DeltaNet, HeadOrder, ShortConv, Ssd, StateSize, Taps};
+pub use state::{DeltaNet, HeadOrder, ShortConv, Ssd, SsdGate, StateSize, Taps};
 pub use weights::{Bind, Change, NamedMatrix, NamedVector};

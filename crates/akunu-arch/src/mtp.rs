@@ -71,7 +71,11 @@ impl MtpBlock {
             Mixer::Attention(attention) => {
                 attention.row_norm.is_none() && attention.value_eps.is_none()
             }
-            Mixer::None | Mixer::ShortConv(_) | Mixer::DeltaNet(_) | Mixer::Ssd(_) => false,
+            Mixer::None
+            | Mixer::ShortConv(_)
+            | Mixer::DeltaNet(_)
+            | Mixer::Ssd(_)
+            | Mixer::Both(_) => false,
         }
     }
 }

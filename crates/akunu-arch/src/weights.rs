@@ -1,7 +1,7 @@
 //! The weights of a description: their names and shapes, and where they come from.
 
 /// A matrix of a product, or some of its rows, by its canonical name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct NamedMatrix {
     /// The name of the tensor.
     pub name: String,
@@ -27,6 +27,8 @@ pub struct NamedMatrix {
     /// Rows of the tensor that are put together in this order, each piece as its first row and their number; empty for those
     /// from `first` on.
     pub pieces: Vec<[u32; 2]>,
+    /// Factors of its rows: how many rows have each, from the first row on; empty where rows are used as they are.
+    pub factors: Vec<(u32, f32)>,
 }
 
 impl NamedMatrix {
@@ -44,6 +46,22 @@ impl NamedMatrix {
             is_transposed: false,
             is_halved: false,
             pieces: Vec::new(),
+            factors: Vec::new(),
+        }
+    }
+
+    /// The same matrix times a factor.
+    pub fn times(self, factor: f32) -> NamedMatrix {
+        let rows = self.rows;
+        self.times_each(vec![(rows, factor)])
+    }
+
+    /// The same matrix with a factor for each piece of rows, of as many rows.
+    pub fn times_each(self, factors: Vec<(u32, f32)>) -> NamedMatrix {
+        let is_used = factors.iter().any(|(_, factor)| *factor != 1.0);
+        NamedMatrix {
+            factors: if is_used { factors } else { Vec::new() },
+            ..self
         }
     }
 
@@ -96,7 +114,8 @@ impl NamedMatrix {
 
     /// Whether its rows lie one behind the other in the tensor.
     pub fn is_contiguous(&self) -> bool {
-        self.step == 1 && !self.is_transposed && self.pieces.is_empty()
+        let is_whole = self.pieces.is_empty() && self.factors.is_empty();
+        self.step == 1 && !self.is_transposed && is_whole
     }
 
     /// These rows of it, each piece as its first row and their number.

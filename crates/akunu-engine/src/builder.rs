@@ -78,6 +78,18 @@ pub(crate) enum MixerMemory {
     Attention(AttentionMemory),
     /// States of sequences.
     States(LayerStates),
+    /// Both of these.
+    Both(AttentionMemory, LayerStates),
+}
+
+impl MixerMemory {
+    /// That of attention, if it has that.
+    pub fn attention(&self) -> Option<&AttentionMemory> {
+        match self {
+            MixerMemory::Attention(memory) | MixerMemory::Both(memory, _) => Some(memory),
+            MixerMemory::None | MixerMemory::States(_) => None,
+        }
+    }
 }
 
 /// The memory of attention.
@@ -248,13 +260,21 @@ impl<'a> Builder<'a> {
         match (&layer.mixer, &memory.mixer) {
             (Mixer::None, MixerMemory::None) => {}
             (Mixer::Attention(attention), MixerMemory::Attention(memory)) => {
-                self.attention(attention, norms, memory);
+                let x = self.input(norms);
+                self.attention(attention, norms, (x, memory));
             }
             (Mixer::ShortConv(conv), MixerMemory::States(states)) => {
                 self.short_conv(conv, norms, states);
             }
             (Mixer::Ssd(mamba), MixerMemory::States(states)) => {
-                self.ssd(mamba, norms, states);
+                let x = self.input(norms);
+                self.ssd(mamba, norms, (x, states));
+            }
+            (Mixer::Both(both), MixerMemory::Both(memory, states)) => {
+                // The norm that both read stays aside while the first adds its result.
+                let x = self.input(norms);
+                self.attention(&both.attention, norms, (x, memory));
+                self.ssd(&both.ssd, norms, (x, states));
             }
             (Mixer::DeltaNet(net), MixerMemory::States(states)) => {
                 self.delta_net(net, norms, states);
@@ -292,9 +312,8 @@ impl<'a> Builder<'a> {
         &mut self,
         attention: &Attention<Weight, Slice>,
         norms: &BlockNorms<Slice>,
-        memory: &AttentionMemory,
+        (x, memory): (Slice, &AttentionMemory),
     ) {
-        let x = self.input(norms);
         let [q_dim, kv_dim] = [attention.q_dim(), attention.kv_dim()];
         let vectors = [q_dim, kv_dim, kv_dim, q_dim].map(|width| self.scratch.take(width));
         let [q, k, v, to] = vectors.each_ref().map(Vector::slice);

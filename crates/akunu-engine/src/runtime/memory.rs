@@ -444,18 +444,24 @@ fn layer_memory(
     let attention = caches.iter().zip(divisors).zip(centres);
     let mut attention = attention.map(|((&cache, &divisors), centre)| {
         let centre = centre.map(Slice::from);
-        MixerMemory::Attention(AttentionMemory {
+        AttentionMemory {
             divisors,
             keys: SeenKeys::Pages { cache, centre },
-        })
+        }
     });
-    let mut states = states.iter().copied().map(MixerMemory::States);
+    let mut states = states.iter().copied();
     let layers = config.layers.iter().zip(0..);
     let memory = layers.map(|(described, layer)| {
         let found = match &described.mixer {
             Mixer::None => Some(MixerMemory::None),
-            Mixer::Attention(_) => attention.next(),
-            Mixer::ShortConv(_) | Mixer::DeltaNet(_) | Mixer::Ssd(_) => states.next(),
+            Mixer::Attention(_) => attention.next().map(MixerMemory::Attention),
+            Mixer::ShortConv(_) | Mixer::DeltaNet(_) | Mixer::Ssd(_) => {
+                states.next().map(MixerMemory::States)
+            }
+            Mixer::Both(_) => {
+                let both = attention.next().zip(states.next());
+                both.map(|(attention, states)| MixerMemory::Both(attention, states))
+            }
         };
         let Some(mixer) = found else {
             unreachable!("every layer has its memory");

@@ -5,6 +5,8 @@ use std::path::Path;
 use akunu_arch::{NamedMatrix, NamedVector};
 use akunu_gguf::{Data, Repacked, WeightStore, WeightView};
 use akunu_program::{Device, Matrix, Slice, Storage};
+use akunu_types::DType;
+use half::{bf16, f16};
 
 use super::converted::repack;
 use super::copy::copy;
@@ -35,7 +37,7 @@ pub(super) fn matrix(
     if weight.is_transposed && !numbers {
         return Err(refused(view, path));
     }
-    let gathered = match weight.is_transposed {
+    let mut gathered = match weight.is_transposed {
         true => transposed(bytes, weight, view.dtype.block_bytes()),
         false => {
             let row_bytes = view.dtype.bytes_of(weight.cols as usize).unwrap_or(0);
@@ -45,6 +47,11 @@ pub(super) fn matrix(
             }
         }
     };
+    if !weight.factors.is_empty() {
+        let row_numbers = weight.cols as usize;
+        multiply(&mut gathered, &weight.factors, (view.dtype, row_numbers))
+            .ok_or_else(|| cannot_multiply(view, path))?;
+    }
     Ok(Matrix {
         place: copy(&gathered, &weight.name, device)?,
         dtype: view.dtype,
@@ -52,6 +59,42 @@ pub(super) fn matrix(
         cols: weight.cols,
         storage: Storage::Rows,
     })
+}
+
+/// Multiplies pieces of so many rows by their factors; `None` for a type whose numbers cannot be multiplied one by one.
+fn multiply(
+    bytes: &mut [u8],
+    factors: &[(u32, f32)],
+    (dtype, cols): (DType, usize),
+) -> Option<()> {
+    let times: fn(&mut [u8], f32) = match dtype {
+        DType::F32 => |bytes, factor| each(bytes, |n| (f32::from_le_bytes(n) * factor).to_le_bytes()),
+        DType::F16 => |bytes, factor| {
+            each(bytes, |n| {
+                f16::from_f32(f16::from_le_bytes(n).to_f32() * factor).to_le_bytes()
+            });
+        },
+        DType::BF16 => |bytes, factor| {
+            each(bytes, |n| {
+                bf16::from_f32(bf16::from_le_bytes(n).to_f32() * factor).to_le_bytes()
+            });
+        },
+        _ => return None,
+    };
+    let mut rest = bytes;
+    for &(rows, factor) in factors {
+        let len = rows as usize * cols * dtype.block_bytes();
+        let (own, others) = rest.split_at_mut_checked(len)?;
+        times(own, factor);
+        rest = others;
+    }
+    Some(())
+}
+
+/// Changes each number of `N` bytes.
+fn each<const N: usize>(bytes: &mut [u8], change: impl Fn([u8; N]) -> [u8; N]) {
+    let (numbers, _) = bytes.as_chunks_mut::<N>();
+    numbers.iter_mut().for_each(|number| *number = change(*number));
 }
 
 /// Every row that counts, of as many bytes.
@@ -112,5 +155,16 @@ fn refused(view: &WeightView, path: &Path) -> EngineError {
         path: path.to_path_buf(),
         name: view.tensor.to_string(),
         why: format!("its rows cannot be taken apart in the type {}", view.dtype),
+    }
+}
+
+fn cannot_multiply(view: &WeightView, path: &Path) -> EngineError {
+    EngineError::Weight {
+        path: path.to_path_buf(),
+        name: view.tensor.to_string(),
+        why: format!(
+            "the model multiplies it by a factor, which is not possible in the type {}; use a GGUF file, which has the product",
+            view.dtype
+        ),
     }
 }

@@ -84,6 +84,9 @@ pub struct Weight {
     /// Whether GGUF has `-e^w`.
     #[serde(default)]
     pub minus_exp: bool,
+    /// What GGUF multiplies rows by: how many rows have each factor.
+    #[serde(default)]
+    pub gguf_factors: Vec<(usize, f32)>,
     /// Whether it has ones on its diagonal and zeros elsewhere, instead of what the formula gives.
     #[serde(default)]
     pub is_identity: bool,
@@ -177,8 +180,14 @@ impl Weight {
             true => -value.exp(),
             false => value + self.gguf_adds,
         };
-        let values: Vec<f32> = self.values().iter().map(changed).collect();
+        let mut values: Vec<f32> = self.values().iter().map(changed).collect();
         let cols: u64 = self.shape.iter().skip(1).product();
+        let mut rest = &mut values[..];
+        for &(rows, factor) in &self.gguf_factors {
+            let (own, others) = rest.split_at_mut(rows * cols as usize);
+            own.iter_mut().for_each(|value| *value *= factor);
+            rest = others;
+        }
         self.gguf_rows(values, cols as usize)
     }
 

@@ -160,7 +160,7 @@ mod tests {
     fn a_canonical_name_is_found_under_each_of_its_names() {
         let name = "layers.7.ffn_norm.weight";
         assert_eq!(gguf_names(name), ["blk.7.ffn_norm.weight"]);
-        for (sandwich, n_names) in [(false, 4), (true, 3)] {
+        for (sandwich, n_names) in [(false, 5), (true, 4)] {
             let names = hugging_face_names(name, sandwich);
             assert_eq!(names.len(), n_names);
             for found in names {

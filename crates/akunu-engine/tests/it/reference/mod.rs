@@ -93,6 +93,18 @@ fn glm4moe_mtp() {
     agrees("glm4moe-mtp");
 }
 
+/// Attention beside Mamba-2, with the factors of all products, which GGUF files have in their weights.
+#[test]
+fn falcon_h1() {
+    agrees("falcon-h1");
+}
+
+/// The same with a norm behind the gate.
+#[test]
+fn falcon_h1_with_a_norm() {
+    agrees("falcon-h1-norm");
+}
+
 /// Convolutions and experts that a bias chooses.
 #[test]
 fn lfm2moe() {

@@ -52,7 +52,12 @@ pub(super) const MODULES: &[Module] = &[
     module(
         "output_norm",
         "output_norm",
-        &[Always("norm"), Always("final_norm"), Always("norm_f")],
+        &[
+            Always("norm"),
+            Always("final_norm"),
+            Always("norm_f"),
+            Always("final_layernorm"),
+        ],
     ),
     module("output", "output", &[Always("lm_head"), Always("output")]),
 ];
@@ -64,6 +69,8 @@ pub(super) const WHOLE: &[Module] = &[
         "blk.{}.layer_output_scale.weight",
         &[Always("layers.{}.layer_scalar")],
     ),
+    // Falcon-H1.
+    module("layers.{}.ffn_norm_alone", "blk.{}.ffn_norm", &[]),
     module("rope_freqs", "rope_freqs.weight", &[]),
     module("rope_factors_short", "rope_factors_short.weight", &[]),
     module("rope_factors_long", "rope_factors_long.weight", &[]),

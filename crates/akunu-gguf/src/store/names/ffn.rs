@@ -11,6 +11,7 @@ pub(super) const MODULES: &[Module] = &[
         &[
             Always("layers.{}.mlp.gate_proj"),
             Always("layers.{}.feed_forward.w1"),
+            Always("layers.{}.feed_forward.gate_proj"),
             Always("encoder.layers.{}.mlp.fc12"),
         ],
     ),
@@ -23,6 +24,7 @@ pub(super) const MODULES: &[Module] = &[
             Always("layers.{}.mlp.gate_up_proj"),
             Always("layers.{}.mlp.c_fc"),
             Always("layers.{}.feed_forward.w3"),
+            Always("layers.{}.feed_forward.up_proj"),
             Always("encoder.layer.{}.intermediate.dense"),
             Always("encoder.layers.{}.mlp.fc11"),
             Always("layers.{}.mlp.Wi"),
@@ -36,6 +38,7 @@ pub(super) const MODULES: &[Module] = &[
             Always("layers.{}.mixer.down_proj"),
             Always("layers.{}.mlp.c_proj"),
             Always("layers.{}.feed_forward.w2"),
+            Always("layers.{}.feed_forward.down_proj"),
             Always("encoder.layer.{}.output.dense"),
             Always("encoder.layers.{}.mlp.fc2"),
             Always("layers.{}.mlp.Wo"),
