@@ -21,15 +21,17 @@ mod drafter;
 mod judge;
 mod lookup;
 mod pool;
+mod proposal;
 mod text;
 
 use crate::error::EngineError;
 use crate::guesses::Tree;
 use crate::model::Model;
 
-pub(crate) use self::drafter::{Drafter, MtpPlan, Plan, Proposal};
+pub(crate) use self::drafter::Drafter;
 pub(crate) use self::judge::{Costs, Rest};
 pub(crate) use self::pool::TextPool;
+pub(crate) use self::proposal::{MtpPlan, Plan, Proposal};
 pub(crate) use self::text::Text;
 
 /// Maximum number of guesses that one step checks.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::draft::Draft;
 use super::judge::{Costs, Fork, Judge, Offer, Rest, Source, Went, Worthwhile};
 use super::lookup::{Found, Index, OtherTokens};
+use super::proposal::{MtpPlan, Plan, Proposal};
 use super::text::Text;
 use super::{Lookup, MAX_DRAFT, Mtp, Speculated, TextPool};
 use crate::error::EngineError;
@@ -33,47 +34,6 @@ pub(crate) struct Drafter {
     can_branch: bool,
     judge: Judge,
     pub stats: Speculated,
-}
-
-/// What a step guesses for one sequence.
-#[derive(Debug)]
-pub(crate) struct Proposal {
-    /// The guesses.
-    pub tree: Tree,
-    source: Source,
-    is_judged: bool,
-    /// Seconds that such guesses take.
-    seconds: f64,
-}
-
-/// Where the guesses of a step come from.
-pub(crate) enum Plan {
-    /// There are none.
-    Nothing,
-    /// They are known.
-    Guesses(Proposal),
-    /// The model's own block computes them.
-    Mtp(MtpPlan),
-}
-
-/// Guesses that the model's own block is to compute.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct MtpPlan {
-    /// How many.
-    pub n: usize,
-    is_judged: bool,
-}
-
-impl MtpPlan {
-    /// What the block has guessed in so many seconds.
-    pub fn proposal(self, tokens: &[u32], seconds: f64) -> Proposal {
-        Proposal {
-            tree: Tree::chain(&tokens[..self.n.min(tokens.len())]),
-            source: Source::Mtp,
-            is_judged: self.is_judged,
-            seconds,
-        }
-    }
 }
 
 impl Drafter {

@@ -105,7 +105,8 @@ fn the_block_follows_cuts_and_forks() {
         let go_on = |session: &mut Session, n| {
             let options = options(drawn(3, 1.0), Mtp::Always(3), n);
             let generation = session.generate(options).expect("fine");
-            assert_eq!(generation.map(|token| token.expect("runs")).count(), n);
+            let said: Result<Vec<_>, _> = generation.collect();
+            assert_eq!(said.expect("runs").len(), n);
             let tokens = session.tokens().to_vec();
             session.feed(&tokens).expect("fits");
         };
