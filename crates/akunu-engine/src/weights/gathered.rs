@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use akunu_arch::{NamedMatrix, NamedVector};
-use akunu_gguf::{Data, Repacked, WeightStore, WeightView};
+use akunu_gguf::{Data, Repacked, WeightStore, WeightView, quant};
 use akunu_program::{Device, Matrix, Slice, Storage};
 use akunu_types::DType;
-use half::{bf16, f16};
 
 use super::converted::repack;
 use super::copy::copy;
@@ -62,39 +61,21 @@ pub(super) fn matrix(
 }
 
 /// Multiplies pieces of so many rows by their factors; `None` for a type whose numbers cannot be multiplied one by one.
-fn multiply(
-    bytes: &mut [u8],
-    factors: &[(u32, f32)],
-    (dtype, cols): (DType, usize),
-) -> Option<()> {
-    let times: fn(&mut [u8], f32) = match dtype {
-        DType::F32 => |bytes, factor| each(bytes, |n| (f32::from_le_bytes(n) * factor).to_le_bytes()),
-        DType::F16 => |bytes, factor| {
-            each(bytes, |n| {
-                f16::from_f32(f16::from_le_bytes(n).to_f32() * factor).to_le_bytes()
-            });
-        },
-        DType::BF16 => |bytes, factor| {
-            each(bytes, |n| {
-                bf16::from_f32(bf16::from_le_bytes(n).to_f32() * factor).to_le_bytes()
-            });
-        },
-        _ => return None,
-    };
-    let mut rest = bytes;
-    for &(rows, factor) in factors {
-        let len = rows as usize * cols * dtype.block_bytes();
-        let (own, others) = rest.split_at_mut_checked(len)?;
-        times(own, factor);
-        rest = others;
+fn multiply(bytes: &mut [u8], factors: &[(u32, f32)], (dtype, cols): (DType, usize)) -> Option<()> {
+    if dtype.block_len() != 1 {
+        return None;
+    }
+    let row_bytes = dtype.bytes_of(cols)?;
+    let mut numbers = vec![0.0; cols];
+    let mut rows = bytes.chunks_exact_mut(row_bytes);
+    for &(n_rows, factor) in factors {
+        for row in rows.by_ref().take(n_rows as usize) {
+            quant::dequantise(dtype, row, &mut numbers).ok()?;
+            numbers.iter_mut().for_each(|number| *number *= factor);
+            quant::quantise(dtype, &numbers, row).ok()?;
+        }
     }
     Some(())
-}
-
-/// Changes each number of `N` bytes.
-fn each<const N: usize>(bytes: &mut [u8], change: impl Fn([u8; N]) -> [u8; N]) {
-    let (numbers, _) = bytes.as_chunks_mut::<N>();
-    numbers.iter_mut().for_each(|number| *number = change(*number));
 }
 
 /// Every row that counts, of as many bytes.
