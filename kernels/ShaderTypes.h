@@ -949,8 +949,8 @@ struct ShortConvParams {
     uint32_t taps;
     // Blocks of states, at most 65535.
     uint32_t n_blocks;
-    // 0: silu of the sum; 1: x is b, c and x, and the sum of b * x is multiplied by c.
-    uint32_t gated;
+    // 0: silu of the sum; 1: x is b, c and x, and the sum of b * x is multiplied by c; 2: the sum as it is.
+    uint32_t form;
     // Whether a bias is added.
     uint32_t has_bias;
     // Unused, zero.
@@ -1622,7 +1622,7 @@ static_assert(offsetof(ShortConvParams, stride) == 4, "ShortConvParams.stride is
 static_assert(offsetof(ShortConvParams, width) == 8, "ShortConvParams.width is at 8");
 static_assert(offsetof(ShortConvParams, taps) == 12, "ShortConvParams.taps is at 12");
 static_assert(offsetof(ShortConvParams, n_blocks) == 16, "ShortConvParams.n_blocks is at 16");
-static_assert(offsetof(ShortConvParams, gated) == 20, "ShortConvParams.gated is at 20");
+static_assert(offsetof(ShortConvParams, form) == 20, "ShortConvParams.form is at 20");
 static_assert(offsetof(ShortConvParams, has_bias) == 24, "ShortConvParams.has_bias is at 24");
 static_assert(offsetof(ShortConvParams, _pad0) == 28, "ShortConvParams._pad0 is at 28");
 static_assert(offsetof(DeltaRuleParams, n_rows) == 0, "DeltaRuleParams.n_rows is at 0");

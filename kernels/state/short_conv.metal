@@ -1,7 +1,7 @@
 // short_conv_f32: a causal convolution of each channel over the last tokens of its sequence
 //
 //     s[r] = sum_t weight[c][t] * u[r - (taps - 1) + t][c] + bias[c]
-//     to = silu(s), u = x      or      to = c * s, u = b * x
+//     to = silu(s), u = x      or      to = c * s, u = b * x      or      to = s, u = x
 //
 // The state of a sequence is u of its last taps - 1 tokens. A row that goes on from the taps - 1 rows before it
 // finds them in x, by a thread of its own. The other rows, and the states, are the business of the threads of the
@@ -20,6 +20,10 @@ using namespace metal;
 
 constant constexpr uint MAX_TAPS = 4;
 
+// The values of ShortConvParams.form.
+constant constexpr uint FORM_GATED = 1;
+constant constexpr uint FORM_PLAIN = 2;
+
 // The last inputs of a channel, the newest last; those before the first tap are not used.
 inline float4 push(float4 window, float value) {
     return float4(window.yzw, value);
@@ -31,7 +35,7 @@ struct Channel {
     ulong stride;
     uint width;
     uint taps;
-    bool gated;
+    uint form;
     // The last ones of four.
     float4 weight;
     float bias;
@@ -39,7 +43,7 @@ struct Channel {
     // What is convolved at a row.
     float input(uint row) const {
         device const float *own = x + row * stride;
-        return gated ? own[0] * own[2 * ulong(width)] : own[0];
+        return form == FORM_GATED ? own[0] * own[2 * ulong(width)] : own[0];
     }
 
     // The result of a row, from its window.
@@ -49,7 +53,10 @@ struct Channel {
             sum = t + taps >= MAX_TAPS ? sum + weight[t] * window[t] : sum;
         }
         sum += bias;
-        return gated ? x[row * stride + width] * sum : act_silu(sum);
+        if (form == FORM_GATED) {
+            return x[row * stride + width] * sum;
+        }
+        return form == FORM_PLAIN ? sum : act_silu(sum);
     }
 
     // The window of a row that goes on from those right before it.
@@ -102,7 +109,7 @@ kernel void short_conv_f32(
     }
     const uint width = params.width;
     const uint taps = params.taps;
-    Channel own = {x + channel, params.stride, width, taps, params.gated != 0, float4(0.0f), 0.0f};
+    Channel own = {x + channel, params.stride, width, taps, params.form, float4(0.0f), 0.0f};
     for (uint t = 0; t < taps; t++) {
         own.weight = push(own.weight, weight[ulong(channel) * taps + t]);
     }

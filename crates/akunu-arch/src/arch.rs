@@ -15,6 +15,7 @@ mod ernie4_5;
 mod ernie4_5_moe;
 mod exaone;
 mod exaone4;
+mod falcon_h1;
 mod gemma;
 mod gemma2;
 mod gemma3;
@@ -97,6 +98,7 @@ pub const ALL: &[Architecture] = &[
     olmo2::ARCH,
     exaone::ARCH,
     exaone4::ARCH,
+    falcon_h1::ARCH,
     seed_oss::ARCH,
     ernie4_5::ARCH,
     chatglm::ARCH,

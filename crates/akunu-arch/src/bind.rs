@@ -5,14 +5,14 @@ use crate::ffn::{
 };
 use crate::latent::Latent;
 use crate::layer::{
-    Attention, BlockNorms, Cross, HeadNorms, Layer, LayerNorms, Mixer, Norm, RowNorms,
+    Attention, BlockNorms, Both, Cross, HeadNorms, Layer, LayerNorms, Mixer, Norm, RowNorms,
 };
 use crate::layer_embeddings::{LayerEmbeddings, LayerInput};
 use crate::linear::Linear;
 use crate::model::{
     Classifier, ClassifierHead, Distances, Embedding, Logits, Model, Output, Table,
 };
-use crate::state::{DeltaNet, ShortConv, Ssd, Taps};
+use crate::state::{DeltaNet, ShortConv, Ssd, SsdGate, Taps};
 use crate::weights::Bind;
 
 /// Binds what need not be there.
@@ -41,6 +41,7 @@ impl Model {
                 .collect::<Result<_, _>>()?,
             norm: optional(self.norm.as_ref(), |norm| norm.bind(to))?,
             output: self.output.bind(to)?,
+            mtp: optional(self.mtp.as_ref(), |mtp| mtp.bind(to))?,
         })
     }
 }
@@ -166,6 +167,10 @@ impl Mixer {
             Mixer::ShortConv(conv) => Mixer::ShortConv(conv.bind(to)?),
             Mixer::DeltaNet(net) => Mixer::DeltaNet(net.bind(to)?),
             Mixer::Ssd(mamba) => Mixer::Ssd(mamba.bind(to)?),
+            Mixer::Both(both) => Mixer::Both(Box::new(Both {
+                attention: both.attention.bind(to)?,
+                ssd: both.ssd.bind(to)?,
+            })),
         })
     }
 }
@@ -199,11 +204,14 @@ impl Ssd {
             groups: self.groups,
             state_size: self.state_size,
             input: self.input.bind(to)?,
+            gate: match &self.gate {
+                SsdGate::Normed(norm) => SsdGate::Normed(to.vector(norm)?),
+                SsdGate::Alone(gate) => SsdGate::Alone(gate.bind(to)?),
+            },
             conv: self.conv.bind(to)?,
             dt_bias: to.vector(&self.dt_bias)?,
             a: to.vector(&self.a)?,
             d: to.vector(&self.d)?,
-            norm: to.vector(&self.norm)?,
             eps: self.eps,
             output: self.output.bind(to)?,
         })

@@ -19,7 +19,7 @@ impl Model {
         // An encoder's file may have heads for tasks that we do not run, a decoder's blocks that guess further tokens, and a
         // folder towers for images and sound.
         let is_used = |name: &str| match layer_of(name) {
-            Some(layer) => layer < self.layers.len(),
+            Some(layer) => layer < self.layers.len() + usize::from(self.mtp.is_some()),
             None => {
                 let is_of_tower = name.starts_with(TOWER);
                 !self.is_encoder() && !is_of_tower && !store.tensor_names(name).is_empty()

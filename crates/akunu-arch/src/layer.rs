@@ -55,13 +55,25 @@ pub enum Mixer<M = NamedMatrix, V = NamedVector> {
     DeltaNet(DeltaNet<M, V>),
     /// Mamba-2.
     Ssd(Ssd<M, V>),
+    /// Softmax attention and Mamba-2, which read the same and whose results are added.
+    Both(Box<Both<M, V>>),
+}
+
+/// Softmax attention and Mamba-2 side by side.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Both<M = NamedMatrix, V = NamedVector> {
+    /// Softmax attention.
+    pub attention: Attention<M, V>,
+    /// Mamba-2.
+    pub ssd: Ssd<M, V>,
 }
 
 impl<M, V> Mixer<M, V> {
-    /// Softmax attention, if it is that.
+    /// Softmax attention, if it has that.
     pub fn attention(&self) -> Option<&Attention<M, V>> {
         match self {
             Mixer::Attention(attention) => Some(attention),
+            Mixer::Both(both) => Some(&both.attention),
             Mixer::None | Mixer::ShortConv(_) | Mixer::DeltaNet(_) | Mixer::Ssd(_) => None,
         }
     }
@@ -73,6 +85,7 @@ impl<M, V> Mixer<M, V> {
             Mixer::ShortConv(conv) => Some(conv.state()),
             Mixer::DeltaNet(net) => Some(net.state()),
             Mixer::Ssd(mamba) => Some(mamba.state()),
+            Mixer::Both(both) => Some(both.ssd.state()),
         }
     }
 
@@ -84,6 +97,11 @@ impl<M, V> Mixer<M, V> {
             Mixer::ShortConv(conv) => conv.linears(),
             Mixer::DeltaNet(net) => net.linears(),
             Mixer::Ssd(mamba) => mamba.linears(),
+            Mixer::Both(both) => {
+                let mut all = both.attention.linears().to_vec();
+                all.extend(both.ssd.linears());
+                all
+            }
         }
     }
 }
@@ -293,11 +311,17 @@ impl<M, V> fmt::Display for Mixer<M, V> {
                 let of = net.head_dim;
                 write!(f, "delta rule, {values} heads of {of}, {keys} for keys")
             }
-            Mixer::Ssd(mamba) => {
-                let (heads, of, size) = (mamba.heads, mamba.head_dim, mamba.state_size);
-                write!(f, "Mamba-2, {heads} heads of {of} with {size} numbers each")
-            }
+            Mixer::Ssd(mamba) => write!(f, "{mamba}"),
+            Mixer::Both(both) => write!(f, "{} beside {}", both.attention, both.ssd),
         }
+    }
+}
+
+/// In a line, without the norm and weights.
+impl<M, V> fmt::Display for Ssd<M, V> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let (heads, of, size) = (self.heads, self.head_dim, self.state_size);
+        write!(f, "Mamba-2, {heads} heads of {of} with {size} numbers each")
     }
 }
 

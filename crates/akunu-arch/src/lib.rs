@@ -19,6 +19,7 @@ mod layer_embeddings;
 mod linear;
 mod long_rope;
 mod model;
+mod mtp;
 mod norm;
 mod parts;
 mod relative;
@@ -45,8 +46,8 @@ pub use file::{Key, ModelFile, WindowPattern};
 pub use images::{ImageInput, ImageSight, RopeAxes};
 pub use latent::Latent;
 pub use layer::{
-    Attention, BlockNorms, Cross, HeadNorms, Layer, LayerNorms, Mixer, Norm, NormKind, RowNorms,
-    Temperature,
+    Attention, BlockNorms, Both, Cross, HeadNorms, Layer, LayerNorms, Mixer, Norm, NormKind,
+    RowNorms, Temperature,
 };
 pub use layer_embeddings::{LayerEmbeddings, LayerInput};
 pub use linear::Linear;
@@ -54,10 +55,11 @@ pub use long_rope::LongRope;
 pub use model::{
     Classifier, ClassifierHead, Distances, Embedding, Logits, Model, Output, Pooling, Table,
 };
+pub use mtp::MtpBlock;
 pub use parts::{OUTPUT, Parts};
 pub use relative::RelativePositions;
 pub use rope::{Pairing, Rope, RopeFactors};
 pub use speech::{Convolution, SoundEncoder, Speech};
-pub use state::{DeltaNet, HeadOrder, ShortConv, Ssd, StateSize, Taps};
+pub use state::{DeltaNet, HeadOrder, ShortConv, Ssd, SsdGate, StateSize, Taps};
 pub use vision::Vision;
 pub use weights::{Bind, Change, Frames, NamedMatrix, NamedVector, PatchKernel};

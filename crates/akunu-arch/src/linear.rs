@@ -10,3 +10,13 @@ pub struct Linear<M = NamedMatrix, V = NamedVector> {
     /// (outputs).
     pub bias: Option<V>,
 }
+
+impl Linear {
+    /// The same product times a factor; the bias stays as it is.
+    pub fn times(self, factor: f32) -> Linear {
+        Linear {
+            weight: self.weight.times(factor),
+            ..self
+        }
+    }
+}

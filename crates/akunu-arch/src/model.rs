@@ -8,6 +8,7 @@ use crate::layer::{Attention, Layer, Norm};
 use crate::layer_embeddings::LayerEmbeddings;
 use crate::linear::Linear;
 use crate::long_rope::LongRope;
+use crate::mtp::MtpBlock;
 use crate::relative::RelativePositions;
 use crate::state::StateSize;
 use crate::weights::{NamedMatrix, NamedVector};
@@ -35,6 +36,8 @@ pub struct Model<M = NamedMatrix, V = NamedVector> {
     pub norm: Option<Norm<V>>,
     /// The result.
     pub output: Output<M, V>,
+    /// The block that guesses further tokens, if the file has one.
+    pub mtp: Option<MtpBlock<M, V>>,
 }
 
 /// From tokens to the residual stream.
@@ -132,9 +135,10 @@ impl<M, V> Model<M, V> {
         self.images.is_some_and(|images| images.axes.is_some())
     }
 
-    /// The attention of each layer that has it.
+    /// The attention of each layer that has it, and that of the block for multi-token prediction.
     pub fn attention(&self) -> impl Iterator<Item = &Attention<M, V>> {
-        let mixers = self.layers.iter().map(|layer| &layer.mixer);
+        let mtp = self.mtp.iter().map(|mtp| &mtp.layer);
+        let mixers = self.layers.iter().chain(mtp).map(|layer| &layer.mixer);
         mixers.filter_map(|mixer| mixer.attention())
     }
 
@@ -144,10 +148,11 @@ impl<M, V> Model<M, V> {
             .filter(|attention| attention.keys_of.is_none())
     }
 
-    /// The size of a sequence's state in each layer that has one.
+    /// The size of a sequence's state in each layer that has one, and in the block for multi-token prediction.
     pub fn states(&self) -> impl Iterator<Item = StateSize> {
         let mixers = self.layers.iter().map(|layer| &layer.mixer);
-        mixers.filter_map(|mixer| mixer.state())
+        let mtp = self.mtp.iter().map(MtpBlock::state);
+        mixers.filter_map(|mixer| mixer.state()).chain(mtp)
     }
 
     /// Bytes of a sequence's state; 0 for a model without one.
@@ -158,7 +163,8 @@ impl<M, V> Model<M, V> {
 
     /// Whether some layer has a router.
     pub fn has_experts(&self) -> bool {
-        let mut layers = self.layers.iter();
+        let mtp = self.mtp.iter().map(|mtp| &mtp.layer);
+        let mut layers = self.layers.iter().chain(mtp);
         layers.any(|layer| matches!(layer.ffn, Ffn::Experts(_)))
     }
 
@@ -193,7 +199,9 @@ impl<M, V> Model<M, V> {
             let seen = attention.window.unwrap_or(u32::MAX).min(n_positions);
             2 * attention.slot_bytes(format) as u64 * u64::from(seen)
         };
-        self.attention().map(of_layer).sum()
+        let mixers = self.layers.iter().map(|layer| &layer.mixer);
+        let attention = mixers.filter_map(|mixer| mixer.attention());
+        attention.map(of_layer).sum()
     }
 }
 

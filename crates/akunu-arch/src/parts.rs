@@ -7,6 +7,7 @@ mod encoder;
 mod experts;
 mod latent;
 mod layer_embeddings;
+mod mtp;
 mod norms;
 mod ssd;
 mod state;
@@ -169,6 +170,7 @@ impl<'a> Parts<'a> {
                 scale: None,
                 softcap: None,
             }),
+            mtp: None,
         }
     }
 

@@ -75,8 +75,10 @@ pub struct Ssd<M = NamedMatrix, V = NamedVector> {
     pub groups: u32,
     /// Numbers that each element remembers.
     pub state_size: u32,
-    /// The gate, x, B, C and the time steps.
+    /// The gate, x, B, C and the time steps; without the gate if that has a product of its own.
     pub input: Linear<M, V>,
+    /// What becomes of the gate z and the states' result y.
+    pub gate: SsdGate<M, V>,
     /// The convolution of x, B and C.
     pub conv: Taps<V>,
     /// Added to the time steps, (heads).
@@ -85,12 +87,19 @@ pub struct Ssd<M = NamedMatrix, V = NamedVector> {
     pub a: V,
     /// (heads).
     pub d: V,
-    /// The norm of the result's groups, (heads * head_dim).
-    pub norm: V,
-    /// Added under its root.
+    /// Added under the root of the norm.
     pub eps: f32,
     /// The product of the result.
     pub output: Linear<M, V>,
+}
+
+/// How the result y of Mamba-2 and its gate z become one.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SsdGate<M = NamedMatrix, V = NamedVector> {
+    /// `norm(y silu(z))`, group by group, with these weights, (heads * head_dim).
+    Normed(V),
+    /// `y silu(z)`; z is this product.
+    Alone(Linear<M, V>),
 }
 
 /// Which key head a value head reads.
@@ -152,7 +161,15 @@ impl<M, V> Ssd<M, V> {
 
     /// Elements of all that the input gives.
     pub fn input_dim(&self) -> u32 {
-        self.width() + self.xbc_dim() + self.heads
+        self.before_xbc() + self.xbc_dim() + self.heads
+    }
+
+    /// Elements of those before x, B and C: the gate.
+    pub fn before_xbc(&self) -> u32 {
+        match self.gate {
+            SsdGate::Normed(_) => self.width(),
+            SsdGate::Alone(_) => 0,
+        }
     }
 
     /// The size of a sequence's state.
@@ -165,7 +182,10 @@ impl<M, V> Ssd<M, V> {
 
     /// All products, in the order of use.
     pub(crate) fn linears(&self) -> Vec<&Linear<M, V>> {
-        vec![&self.input, &self.output]
+        match &self.gate {
+            SsdGate::Normed(_) => vec![&self.input, &self.output],
+            SsdGate::Alone(gate) => vec![gate, &self.input, &self.output],
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The weights of a description: their names and shapes, and where they come from.
 
 /// A matrix of a product, or some of its rows, by its canonical name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct NamedMatrix {
     /// The name of the tensor.
     pub name: String,
@@ -22,11 +22,15 @@ pub struct NamedMatrix {
     pub step: u32,
     /// Whether the tensor has the columns of each matrix as its rows.
     pub is_transposed: bool,
+    /// Whether a row of the tensor is two of these rows, one behind the other: the matrix is for half of its inputs.
+    pub is_halved: bool,
     /// Rows of the tensor that are put together in this order, each piece as its first row and their number; empty for those
     /// from `first` on.
     pub pieces: Vec<[u32; 2]>,
     /// How the numbers of a row lie in the tensor, if it is the kernel of a convolution over patches.
     pub kernel: Option<PatchKernel>,
+    /// Factors of its rows: how many rows have each, from the first row on; empty where rows are used as they are.
+    pub factors: Vec<(u32, f32)>,
 }
 
 /// The kernel of a convolution whose stride is its size: a product of patches, whose tensor is (rows, channels, side, side).
@@ -66,9 +70,35 @@ impl NamedMatrix {
             stack: 1,
             step: 1,
             is_transposed: false,
+            is_halved: false,
             pieces: Vec::new(),
             kernel: None,
+            factors: Vec::new(),
         }
+    }
+
+    /// The same matrix times a factor.
+    pub fn times(self, factor: f32) -> NamedMatrix {
+        let rows = self.rows;
+        self.times_each(vec![(rows, factor)])
+    }
+
+    /// The same matrix with a factor for each piece of rows, of as many rows.
+    pub fn times_each(self, factors: Vec<(u32, f32)>) -> NamedMatrix {
+        let is_used = factors.iter().any(|(_, factor)| *factor != 1.0);
+        NamedMatrix {
+            factors: if is_used { factors } else { Vec::new() },
+            ..self
+        }
+    }
+
+    /// The matrices of the first and of the second half of the inputs of a tensor, (rows, 2 * cols).
+    pub fn halves(name: impl Into<String>, rows: u32, cols: u32) -> [NamedMatrix; 2] {
+        let whole = NamedMatrix {
+            is_halved: true,
+            ..NamedMatrix::new(name, 2 * rows, cols)
+        };
+        [0, 1].map(|first| whole.every(first, 2))
     }
 
     /// A tensor of as many matrices, (stack, rows, cols).
@@ -111,7 +141,8 @@ impl NamedMatrix {
 
     /// Whether its rows lie one behind the other in the tensor.
     pub fn is_contiguous(&self) -> bool {
-        self.step == 1 && !self.is_transposed && self.pieces.is_empty() && self.kernel.is_none()
+        let is_whole = self.pieces.is_empty() && self.factors.is_empty() && self.kernel.is_none();
+        self.step == 1 && !self.is_transposed && is_whole
     }
 
     /// These rows of it, each piece as its first row and their number.
@@ -149,12 +180,13 @@ impl NamedMatrix {
             };
             return [within * self.tensor_rows * (self.cols / side), side];
         }
-        match self.is_transposed {
-            true if !self.pieces.is_empty() => {
+        match (self.is_transposed, self.is_halved) {
+            (true, _) if !self.pieces.is_empty() => {
                 [self.tensor_rows, self.rows / self.pieces.len() as u32]
             }
-            true => [self.stack * self.cols, self.tensor_rows / self.stack],
-            false => [self.tensor_rows, self.cols],
+            (true, _) => [self.stack * self.cols, self.tensor_rows / self.stack],
+            (false, true) => [self.tensor_rows / 2, 2 * self.cols],
+            (false, false) => [self.tensor_rows, self.cols],
         }
     }
 

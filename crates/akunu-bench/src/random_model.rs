@@ -68,9 +68,10 @@ fn write_weights(shape: Shape, mix: Mix, path: &Path) -> Result<(), GgufError> {
         while left > 0 {
             let n = left.min(per_chunk);
             let bytes = &mut chunk[..n as usize * dtype.block_bytes()];
-            match tensor.is_norm() {
-                true => fill::fill_with_ones(bytes),
-                false => filler.fill(*dtype, bytes),
+            match (tensor.is_norm(), tensor.is_rate()) {
+                (true, _) => fill::fill_with(1.0, bytes),
+                (false, true) => fill::fill_with(-1.0, bytes),
+                (false, false) => filler.fill(*dtype, bytes),
             }
             writer.write(&tensor.name, bytes)?;
             left -= n;
@@ -110,6 +111,13 @@ mod tests {
         assert_eq!(count(Shape::Olmoe7b), 6_919_161_856);
         assert_eq!(count(Shape::GptOss20b), 20_914_757_184);
         assert_eq!(count(Shape::Qwen3_30b), 30_532_122_624);
+        // Of all layers feed-forward blocks and two norms, in 18 delta rules, in 6 and the block attention.
+        let ffn = 25 * (3 * 1024 * 3584 + 2 * 1024);
+        let delta = 1024 * (8192 + 32 + 2048) + 4 * 6144 + 32 + 128;
+        let attention = 1024 * (4096 + 2 * 512 + 2048) + 2 * 256;
+        let rest = 248_320 * 1024 + 1024 + (2 * 1024 + 3) * 1024;
+        let all = ffn + 18 * delta + 7 * attention + rest;
+        assert_eq!(count(Shape::Qwen35_0_8b), all);
     }
 
     /// Fails when a file cannot be read back, or lacks what a reader asks for.

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::input::read_text;
 use crate::models;
 use crate::running::ModelArgs;
-use akunu::{DraftModel, Grammar, GrammarError, Lookup, Model, Speculated, Speculation};
+use akunu::{DraftModel, Grammar, GrammarError, Lookup, Model, Mtp, Speculated, Speculation};
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
@@ -134,6 +134,19 @@ impl From<LookupName> for Lookup {
     }
 }
 
+/// What `--mtp` takes: `auto`, `off`, or a number of tokens.
+pub fn mtp(text: &str) -> Result<Mtp, String> {
+    match (text, text.parse::<usize>()) {
+        ("auto", _) => Ok(Mtp::Auto),
+        ("off", _) => Ok(Mtp::Off),
+        (_, Ok(n @ 1..=akunu::MAX_DRAFT)) => Ok(Mtp::Always(n)),
+        _ => Err(format!(
+            "it must be auto, off, or a number of tokens from 1 to {}",
+            akunu::MAX_DRAFT
+        )),
+    }
+}
+
 /// How tokens are guessed ahead. The answer is the same with and without.
 #[derive(Args)]
 pub struct SpeculationArgs {
@@ -147,6 +160,10 @@ pub struct SpeculationArgs {
     #[arg(long, value_name = "N", requires = "draft",
         value_parser = clap::value_parser!(u32).range(1..=akunu::MAX_DRAFT as i64))]
     draft_tokens: Option<u32>,
+    /// Guess tokens with the model's own block for multi-token prediction (MTP), if its file has one: auto for as many as save time,
+    /// off, or a number of tokens
+    #[arg(long, value_name = "auto|off|N", default_value = "auto", value_parser = mtp)]
+    mtp: Mtp,
 }
 
 impl SpeculationArgs {
@@ -164,8 +181,14 @@ impl SpeculationArgs {
             lookup: self.lookup.into(),
             draft,
             draft_tokens: self.draft_tokens.map(|n| n as usize),
+            mtp: self.mtp,
             ..Speculation::default()
         })
+    }
+
+    /// Whether the model needs its block for multi-token prediction.
+    pub fn uses_mtp(&self) -> bool {
+        self.mtp != Mtp::Off
     }
 }
 

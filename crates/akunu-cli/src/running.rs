@@ -70,11 +70,20 @@ impl Loaded {
 }
 
 impl ModelArgs {
-    /// Opens the model on its device.
+    /// Opens the model on its device, without the block that guesses tokens.
     pub fn load(&self) -> Result<Loaded, Failure> {
+        self.open(false)
+    }
+
+    /// The same, with the block if that is wanted.
+    pub fn open(&self, with_mtp: bool) -> Result<Loaded, Failure> {
         let path = models::resolve(&self.model)?;
         models::refuse_speech(&path, "writes text")?;
-        Loaded::open(&path, &self.device, self.threads, self.kv.options())
+        let options = ModelOptions {
+            without_mtp: !with_mtp,
+            ..self.kv.options()
+        };
+        Loaded::open(&path, &self.device, self.threads, options)
     }
 
     /// The size of a session.

@@ -16,6 +16,7 @@ mod experts;
 mod images;
 mod latent;
 mod layer_embeddings;
+mod mtp;
 mod of_layers;
 mod scratch;
 mod shared_keys;
@@ -38,6 +39,7 @@ use akunu_program::{
 
 pub(crate) use choice::{Lists, Outputs};
 pub(crate) use images::ImageMemory;
+pub(crate) use mtp::MtpMemory;
 pub(crate) use scratch::{Scratch, Vector};
 pub(crate) use shift::{Keys, shift};
 pub(crate) use speech::{Signal, Spoken};
@@ -85,6 +87,18 @@ pub(crate) enum MixerMemory {
     Attention(AttentionMemory),
     /// States of sequences.
     States(LayerStates),
+    /// Both of these.
+    Both(AttentionMemory, LayerStates),
+}
+
+impl MixerMemory {
+    /// That of attention, if it has that.
+    pub fn attention(&self) -> Option<&AttentionMemory> {
+        match self {
+            MixerMemory::Attention(memory) | MixerMemory::Both(memory, _) => Some(memory),
+            MixerMemory::None | MixerMemory::States(_) => None,
+        }
+    }
 }
 
 /// The memory of attention.
@@ -280,13 +294,21 @@ impl<'a> Builder<'a> {
         match (&layer.mixer, &memory.mixer) {
             (Mixer::None, MixerMemory::None) => {}
             (Mixer::Attention(attention), MixerMemory::Attention(memory)) => {
-                self.attention(attention, norms, memory);
+                let x = self.input(norms);
+                self.attention(attention, norms, (x, memory));
             }
             (Mixer::ShortConv(conv), MixerMemory::States(states)) => {
                 self.short_conv(conv, norms, states);
             }
             (Mixer::Ssd(mamba), MixerMemory::States(states)) => {
-                self.ssd(mamba, norms, states);
+                let x = self.input(norms);
+                self.ssd(mamba, norms, (x, states));
+            }
+            (Mixer::Both(both), MixerMemory::Both(memory, states)) => {
+                // The norm that both read stays aside while the first adds its result.
+                let x = self.input(norms);
+                self.attention(&both.attention, norms, (x, memory));
+                self.ssd(&both.ssd, norms, (x, states));
             }
             (Mixer::DeltaNet(net), MixerMemory::States(states)) => {
                 self.delta_net(net, norms, states);
@@ -328,15 +350,14 @@ impl<'a> Builder<'a> {
         &mut self,
         attention: &Attention<Weight, Slice>,
         norms: &BlockNorms<Slice>,
-        memory: &AttentionMemory,
+        (x, memory): (Slice, &AttentionMemory),
     ) {
         if let Some(latent) = &attention.latent {
-            return self.latent_attention(attention, latent, norms, memory);
+            return self.latent_attention(attention, latent, norms, (x, memory));
         }
         if attention.keys_of.is_some() {
-            return self.attention_to_earlier(attention, norms, memory);
+            return self.attention_to_earlier(attention, norms, (x, memory));
         }
-        let x = self.input(norms);
         let [q_dim, kv_dim] = [attention.q_dim(), attention.kv_dim()];
         let vectors = [q_dim, kv_dim, kv_dim, q_dim].map(|width| self.scratch.take(width));
         let [q, k, v, to] = vectors.each_ref().map(Vector::slice);
@@ -458,13 +479,7 @@ impl<'a> Builder<'a> {
             return (None, None);
         };
         if pairing(attention) == Pairing::Halves {
-            let norms = HeadNorms {
-                q: norms.q,
-                k: norms.k,
-                eps: norms.eps,
-                turn_first: norms.turn_first,
-            };
-            return (Some(norms), None);
+            return (turned_norms(attention), None);
         }
         (None, Some(self.normed_heads(attention, norms, heads)))
     }
@@ -801,6 +816,16 @@ fn heads(attention: &Attention<Weight, Slice>) -> Heads {
         n_kv_heads: attention.kv_heads,
         head_dim: attention.head_dim,
     }
+}
+
+/// The norms of single heads, as the operations take them.
+fn turned_norms(attention: &Attention<Weight, Slice>) -> Option<HeadNorms> {
+    attention.qk_norm.as_ref().map(|norms| HeadNorms {
+        q: norms.q,
+        k: norms.k,
+        eps: norms.eps,
+        turn_first: norms.turn_first,
+    })
 }
 
 /// The turn of keys with these divisors. Those of keys that do not turn are infinite.

@@ -293,6 +293,12 @@ pub enum EngineError {
         /// What the parser said.
         why: String,
     },
+    /// A model without a block for multi-token prediction is to guess with it.
+    #[error("{}: the model has no block for multi-token prediction (nextn, MTP) that could guess tokens, or it was loaded without", path.display())]
+    NoMtp {
+        /// The file.
+        path: PathBuf,
+    },
     /// A draft model that knows other tokens.
     #[error(
         "{} cannot draft for {}: {why}; both must have the same vocabulary",

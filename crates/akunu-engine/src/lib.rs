@@ -64,4 +64,4 @@ pub use rules::{LogitRule, LogitRules};
 pub use runtime::{Chosen, Observed};
 pub use sampling::{Sampling, SamplingOptions};
 pub use session::{Fed, Reading, Session, SessionOptions, Watch};
-pub use speculation::{DraftModel, Lookup, MAX_DRAFT, Speculated, Speculation};
+pub use speculation::{DraftModel, Lookup, MAX_DRAFT, Mtp, Speculated, Speculation};

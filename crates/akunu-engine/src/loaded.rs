@@ -40,6 +40,8 @@ pub struct ModelOptions {
     pub suggested: SamplingOptions,
     /// An architecture of your own, for a model of one that is not known here. `None`: the one that the file names.
     pub architecture: Option<&'static Architecture>,
+    /// Leaves out the block for multi-token prediction, which takes some memory and saves time ([`Mtp`](crate::Mtp)).
+    pub without_mtp: bool,
     /// Makes room for further options.
     #[doc(hidden)]
     pub _more: (),
@@ -83,10 +85,11 @@ impl Loaded {
             let path = path.to_path_buf();
             return Err(EngineError::OnlyVocabulary { path });
         }
-        let config = match options.architecture {
+        let mut config = match options.architecture {
             Some(own) => Model::from_store_as(&store, own)?,
             None => Model::from_store(&store)?,
         };
+        config.mtp = config.mtp.filter(|_| !options.without_mtp);
         if config.is_encoder() {
             let arch = config.arch;
             return Err(EngineError::NotADecoder {

@@ -110,7 +110,7 @@ impl Machine {
             let mut runtime = model.runtime();
             let (costs, exact_rows) = (runtime.costs().clone(), runtime.exact_rows());
             drop(runtime);
-            propose(parts, self.budget.min(exact_rows), &costs);
+            propose(&model, parts, self.budget.min(exact_rows), &costs);
         }
         // Nobody else may step before what was chosen is read: the record of choices is one for all.
         let mut runtime = model.runtime();

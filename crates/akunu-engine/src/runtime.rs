@@ -10,6 +10,7 @@ mod adapters;
 mod cached;
 mod chain;
 mod chaining;
+mod guess;
 mod host;
 mod images;
 mod kept_states;
@@ -28,6 +29,7 @@ mod step;
 mod told;
 
 pub(crate) use self::chain::ChainId;
+pub(crate) use self::guess::Guessing;
 pub(crate) use self::host::StepMasks;
 pub(crate) use self::kind::Kind;
 pub use self::observe::{Chosen, Observed};

@@ -3,6 +3,7 @@
 mod embed;
 mod feed;
 mod file;
+mod guess;
 mod images;
 mod observe;
 mod save;

@@ -13,22 +13,25 @@
 //! Where a text went on in two ways before, both are guessed: guesses are a tree then.
 //!
 //! Guesses come from the text itself ([`lookup`]: people edit, quote and repeat), from what other sequences have said
-//! ([`pool`]), or from a small model of the same vocabulary, which draws with the same noise. [`judge`] decides how many are worth their rows.
+//! ([`pool`]), from a small model of the same vocabulary, which draws with the same noise, or from the model's own block for
+//! multi-token prediction. [`judge`] decides how many are worth their rows.
 
 mod draft;
 mod drafter;
 mod judge;
 mod lookup;
 mod pool;
+mod proposal;
 mod text;
 
 use crate::error::EngineError;
 use crate::guesses::Tree;
 use crate::model::Model;
 
-pub(crate) use self::drafter::{Drafter, Proposal};
+pub(crate) use self::drafter::Drafter;
 pub(crate) use self::judge::{Costs, Rest};
 pub(crate) use self::pool::TextPool;
+pub(crate) use self::proposal::{MtpPlan, Plan, Proposal};
 pub(crate) use self::text::Text;
 
 /// Maximum number of guesses that one step checks.
@@ -50,6 +53,8 @@ pub struct Speculation {
     pub lookup: Lookup,
     /// Guesses of a smaller model, used when the texts have none.
     pub draft: Option<DraftModel>,
+    /// Guesses of the model's own block for multi-token prediction, used when there are no others.
+    pub mtp: Mtp,
     /// Guesses of the draft model in each step, up to [`MAX_DRAFT`]; `None` for as many as save time.
     pub draft_tokens: Option<usize>,
     /// Makes room for further options.
@@ -63,6 +68,7 @@ impl Speculation {
         Speculation {
             lookup: Lookup::Off,
             draft: None,
+            mtp: Mtp::Off,
             draft_tokens: None,
             _more: (),
         }
@@ -88,6 +94,26 @@ pub enum Lookup {
     Auto,
     /// Whenever there is something to guess.
     On,
+}
+
+/// Whether tokens are guessed by the block for multi-token prediction (`nextn`, MTP) that the files of some models have.
+///
+/// ```
+/// use akunu_engine::{Mtp, Speculation};
+///
+/// let speculation = Speculation { mtp: Mtp::Always(2), ..Speculation::default() };
+/// # drop(speculation);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Mtp {
+    /// Never.
+    Off,
+    /// As many tokens as save time, if the model has the block.
+    #[default]
+    Auto,
+    /// As many tokens in every step, up to [`MAX_DRAFT`]; an error if the model does not have the block.
+    Always(usize),
 }
 
 /// A model that drafts for another one.

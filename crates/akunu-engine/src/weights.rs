@@ -95,6 +95,10 @@ pub(crate) fn bind(
     // The product of tied embeddings is that of the logits, too.
     if let Output::Logits(logits) = &mut bound.output {
         logits.weight.name = OUTPUT.to_string();
+        let tied = logits.weight.matrix;
+        if let Some(mtp) = bound.mtp.as_mut().filter(|mtp| mtp.output.matrix == tied) {
+            mtp.output.name = OUTPUT.to_string();
+        }
     }
     Ok(bound)
 }

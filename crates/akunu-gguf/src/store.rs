@@ -96,13 +96,16 @@ impl WeightStore {
     pub fn from_folder(folder: ModelFolder) -> Result<WeightStore, StoreError> {
         let tensors = folder.tensors();
         let sandwich = is_sandwich(&folder);
+        let n_layers = n_layers(folder.config());
         let mut entries = Vec::with_capacity(folder.weights().len());
         for (at, weight) in folder.weights().iter().enumerate() {
             let Some(tensor) = tensors.get(weight.tensor) else {
                 continue;
             };
             let name = weight.name(tensor);
-            let canonical = canonical_from_hugging_face(&name, sandwich);
+            let moved = n_layers.and_then(|n_layers| names::in_layers(&name, n_layers));
+            let canonical =
+                canonical_from_hugging_face(moved.as_deref().unwrap_or(&name), sandwich);
             if weight.quantized.is_none() && tensor.dtype().is_none() {
                 if canonical.is_none() {
                     continue;
@@ -151,7 +154,15 @@ impl WeightStore {
     pub fn tensor_names(&self, name: &str) -> Vec<String> {
         match &self.source {
             Source::Gguf(_) => names::gguf_names(name),
-            Source::Folder(folder) => names::hugging_face_names(name, is_sandwich(folder)),
+            Source::Folder(folder) => {
+                let mut all = names::hugging_face_names(name, is_sandwich(folder));
+                if let Some(n_layers) = n_layers(folder.config()).filter(|_| has_mtp_apart(folder))
+                {
+                    let apart = |name: String| names::apart(&name, n_layers).unwrap_or(name);
+                    all = all.into_iter().map(apart).collect();
+                }
+                all
+            }
         }
     }
 
@@ -221,6 +232,18 @@ impl Source {
 fn is_sandwich(folder: &ModelFolder) -> bool {
     let mut tensors = folder.tensors().iter();
     tensors.any(|tensor| has_sandwich_norms(&tensor.name))
+}
+
+/// Whether a folder has the block for multi-token prediction apart from its layers.
+fn has_mtp_apart(folder: &ModelFolder) -> bool {
+    let mut tensors = folder.tensors().iter();
+    tensors.any(|tensor| tensor.name.starts_with("mtp."))
+}
+
+/// The layers that the config says; that of a model with images keeps the language model in `text_config`.
+fn n_layers(config: &serde_json::Value) -> Option<usize> {
+    let text = config.get("text_config").unwrap_or(config);
+    usize::try_from(text.get("num_hidden_layers")?.as_u64()?).ok()
 }
 
 /// What the config says; that of a model with images keeps the language model in `text_config`.

@@ -7,7 +7,7 @@ mod worker;
 use std::sync::Arc;
 use std::thread;
 
-use akunu::{DraftModel, Model, SamplingOptions, Speculation, TokenLogprobs};
+use akunu::{DraftModel, Model, Mtp, SamplingOptions, Speculation, TokenLogprobs};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
@@ -64,6 +64,10 @@ impl Engine {
             lookup: options.lookup,
             draft: draft(&model, settings)?,
             draft_tokens: settings.draft_tokens,
+            mtp: match model.config().mtp {
+                Some(_) => options.mtp,
+                None => Mtp::Off,
+            },
             ..Speculation::default()
         };
         let batch = model.batch(options.sequences)?;

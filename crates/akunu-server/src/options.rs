@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use akunu::{Lookup, TranscribeOptions};
+use akunu::{Lookup, Mtp, TranscribeOptions};
 
 /// How a server is set up.
 ///
@@ -23,6 +23,8 @@ pub struct ServerOptions {
     /// Whether tokens are guessed from the text of a request and of those before it. Answers do not depend on it, but their
     /// speed does, by which a client that measures times can learn of others' texts.
     pub lookup: Lookup,
+    /// Guesses of a model's own block for multi-token prediction; models without one answer without.
+    pub mtp: Mtp,
     /// Windows of a recording that are decoded together, 1 to [`TranscribeOptions::MAX_BATCH`]. More than one is faster for
     /// long recordings, and each is decoded without the text before.
     pub transcribe_batch: usize,
@@ -131,6 +133,7 @@ impl Default for ServerOptions {
             context: None,
             default_model: None,
             lookup: Lookup::default(),
+            mtp: Mtp::default(),
             transcribe_batch: TranscribeOptions::default().batch,
             keep: None,
             memory_is_short: crate::memory::is_short,

@@ -84,9 +84,9 @@ pub use akunu_engine::{
     Adapter, Adapters, Batch, BatchEvent, CacheOptions, CancelFlag, DRY_BREAKERS, DeviceError,
     DraftModel, Encoder, EngineError, Fed, GenerateOptions, Generation, Grammar, GrammarError,
     GrammarWalk, JoinError, KvFormat, LOOP_WINDOW, Loading, LogitRule, LogitRules, Lookup,
-    MAX_BIASES, MAX_DRAFT, MAX_LOGPROBS, MAX_SEQUENCES, ModelOptions, Overflow, Progress, Reading,
-    Sampling, SamplingOptions, SavedSessionError, SequenceId, Session, SessionOptions, Speculated,
-    Speculation, StopReason, Token, TokenLogprobs, Watch, is_encoder,
+    MAX_BIASES, MAX_DRAFT, MAX_LOGPROBS, MAX_SEQUENCES, ModelOptions, Mtp, Overflow, Progress,
+    Reading, Sampling, SamplingOptions, SavedSessionError, SequenceId, Session, SessionOptions,
+    Speculated, Speculation, StopReason, Token, TokenLogprobs, Watch, is_encoder,
 };
 #[cfg(feature = "fetch")]
 pub use akunu_fetch::FetchError;

@@ -17,7 +17,7 @@ fn model(file: &ModelFile) -> Result<Model, ArchError> {
         normalise: file.config().is_some(),
     };
     let experts = ExpertParts::read(&parts, routing)?;
-    Ok(parts.decoder(|at| {
+    Ok(parts.with_mtp(parts.decoder(|at| {
         let plain = parts.attention_with_biases_found(at);
         let attention = Attention {
             qk_norm: parts.head_norms_found(at),
@@ -28,7 +28,7 @@ fn model(file: &ModelFile) -> Result<Model, ArchError> {
         };
         let ffn = experts.ffn(at, |experts| experts.with_selection_bias(at));
         Layer::new(attention, ffn, parts.input_norms_after_attention(at))
-    }))
+    })))
 }
 
 /// Half a head turns in folders that do not say it.

@@ -16,10 +16,10 @@ const INTERVAL: Key = Key::same(&["full_attention_interval"]);
 fn model(file: &ModelFile) -> Result<Model, ArchError> {
     let parts = parts(file)?;
     let mixers = Mixers::read(&parts)?;
-    let decoder = parts.decoder(|at| {
+    let decoder = parts.with_mtp(parts.decoder(|at| {
         let ffn = Ffn::Gated(parts.gated(at, Activation::Silu));
         mixers.layer(&parts, at, ffn)
-    });
+    }));
     with_images(file, decoder)
 }
 

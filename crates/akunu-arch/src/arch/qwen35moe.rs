@@ -20,9 +20,9 @@ fn model(file: &ModelFile) -> Result<Model, ArchError> {
     let parts = parts(file)?;
     let experts = ExpertParts::read(&parts, ROUTING)?;
     let mixers = Mixers::read(&parts)?;
-    let decoder = parts.decoder(|at| {
+    let decoder = parts.with_mtp(parts.decoder(|at| {
         let ffn = experts.ffn(at, |experts| experts.with_shared_gate(at, parts.dim));
         mixers.layer(&parts, at, ffn)
-    });
+    }));
     with_images(file, decoder)
 }

@@ -16,7 +16,7 @@ fn model(file: &ModelFile) -> Result<Model, ArchError> {
     let parts = parts(file)?;
     let experts = ExpertParts::read(&parts, ROUTING)?;
     let mixers = Mixers::read(&parts)?;
-    Ok(parts.decoder(|at| {
+    Ok(parts.with_mtp(parts.decoder(|at| {
         let ffn = experts.ffn(at, |experts| experts.with_shared_gate(at, parts.dim));
         let layer = mixers.layer(&parts, at, ffn);
         match layer.mixer {
@@ -26,5 +26,5 @@ fn model(file: &ModelFile) -> Result<Model, ArchError> {
             },
             _ => layer,
         }
-    }))
+    })))
 }

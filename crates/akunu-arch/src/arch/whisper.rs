@@ -158,6 +158,7 @@ impl Parts {
                 scale: None,
                 softcap: None,
             }),
+            mtp: None,
         }
     }
 

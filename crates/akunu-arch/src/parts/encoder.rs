@@ -28,6 +28,7 @@ impl Parts<'_> {
             layers: (0..self.n_layers).map(layer).collect(),
             norm: None,
             output: Output::Texts(classifier),
+            mtp: None,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::{Parts, in_layer};
 use crate::layer::{BlockNorms, LayerNorms, Norm, NormKind};
+use crate::weights::NamedVector;
 
 impl Parts<'_> {
     /// Norms of what the blocks read.
@@ -18,6 +19,27 @@ impl Parts<'_> {
         LayerNorms {
             mixer: of("attention_norm"),
             ffn: of(ffn_norm),
+        }
+    }
+
+    /// Norms of what the blocks read, where files of Falcon-H1 name that of the feed-forward block without a suffix.
+    pub(crate) fn input_norms_before_ff(&self, at: usize) -> LayerNorms {
+        let norms = self.input_norms(at);
+        let name = in_layer(at, "ffn_norm_alone");
+        let alone = norms.ffn.input.clone().filter(|_| self.has(&name));
+        let Some(norm) = alone else {
+            return norms;
+        };
+        let weight = NamedVector {
+            name,
+            ..norm.weight
+        };
+        LayerNorms {
+            ffn: BlockNorms {
+                input: Some(Norm { weight, ..norm }),
+                ..norms.ffn
+            },
+            ..norms
         }
     }
 

@@ -4,7 +4,8 @@ use super::state::TAPS;
 use super::{Parts, in_layer, linear};
 use crate::error::ArchError;
 use crate::file::Key;
-use crate::state::{Ssd, Taps};
+use crate::linear::Linear;
+use crate::state::{Ssd, SsdGate, Taps};
 use crate::weights::{Change, NamedVector};
 
 const SSD_STATE: Key = Key::new(
@@ -17,7 +18,7 @@ const SSD_HEADS: Key = Key::new(
     &["mamba_n_heads", "mamba_num_heads", "num_heads"],
 );
 /// Elements of all heads; folders say those of each, or by how much more they are than the model's width.
-const SSD_WIDTH: Key = Key::new(&["ssm.inner_size"], &[]);
+const SSD_WIDTH: Key = Key::new(&["ssm.inner_size"], &["mamba_d_ssm"]);
 const SSD_HEAD_DIM: Key = Key::new(&[], &["mamba_head_dim"]);
 const SSD_EXPANSION: Key = Key::new(&[], &["mamba_expand", "expand"]);
 
@@ -90,6 +91,7 @@ impl Parts<'_> {
             groups,
             state_size,
             input: linear(name("input"), width + xbc + heads, self.dim),
+            gate: SsdGate::Normed(of("norm.weight", groups, width / groups)),
             conv: Taps {
                 count: taps,
                 weight: NamedVector::new(name("conv.weight"), xbc, taps),
@@ -104,9 +106,47 @@ impl Parts<'_> {
                 ..of("decay", heads, 1)
             },
             d: of("d", heads, 1),
-            norm: of("norm.weight", groups, width / groups),
             eps: self.eps,
             output: linear(name("output"), self.dim, width),
+        }
+    }
+}
+
+impl Ssd {
+    /// The same without a norm.
+    pub(crate) fn without_norm(self) -> Ssd {
+        let (width, rows) = (self.width(), self.input_dim());
+        let whole = self.input.weight;
+        let part = |first, rows| Linear {
+            weight: whole.part(first, rows),
+            bias: None,
+        };
+        Ssd {
+            gate: SsdGate::Alone(part(0, width)),
+            input: part(width, rows - width),
+            ..self
+        }
+    }
+
+    /// The same whose products for the gate, x, B, C and the time steps have these factors.
+    pub(crate) fn times_each(self, factors: [f32; 5]) -> Ssd {
+        let shared = self.groups * self.state_size;
+        let sizes = [self.width(), self.width(), shared, shared, self.heads];
+        let pieces: Vec<(u32, f32)> = sizes.into_iter().zip(factors).collect();
+        let times = |linear: Linear, pieces: &[(u32, f32)]| Linear {
+            weight: linear.weight.times_each(pieces.to_vec()),
+            ..linear
+        };
+        match self.gate {
+            SsdGate::Normed(_) => Ssd {
+                input: times(self.input, &pieces),
+                ..self
+            },
+            SsdGate::Alone(gate) => Ssd {
+                gate: SsdGate::Alone(times(gate, &pieces[..1])),
+                input: times(self.input, &pieces[1..]),
+                ..self
+            },
         }
     }
 }

@@ -26,10 +26,10 @@ enum Scale {
     Power(i8),
 }
 
-/// Fills the scales of a norm.
-pub fn fill_with_ones(bytes: &mut [u8]) {
+/// Fills the scales of a norm, or rates, with one number.
+pub fn fill_with(number: f32, bytes: &mut [u8]) {
     for value in bytes.chunks_exact_mut(size_of::<f32>()) {
-        value.copy_from_slice(&1.0_f32.to_le_bytes());
+        value.copy_from_slice(&number.to_le_bytes());
     }
 }
 

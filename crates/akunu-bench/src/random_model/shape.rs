@@ -1,12 +1,14 @@
 //! The shapes of real models. Dense ones are written as the architecture `llama`, mixtures of experts as their own.
 
 mod dims;
+mod hybrid;
 mod mixtures;
 
 use akunu_gguf::GgufHeader;
 
 use self::dims::Arch;
 pub use self::dims::ModelDims;
+use self::hybrid::QWEN35_0_8B;
 use self::mixtures::{GPT_OSS_20B, MIXTURE, OLMOE_7B, QWEN3_30B};
 
 /// A model whose shapes are taken.
@@ -21,6 +23,9 @@ pub enum Shape {
     /// Qwen3-0.6B, without the norms of queries and keys that a llama has not
     #[value(name = "0.6B")]
     Qwen3_0_6b,
+    /// Qwen3.5-0.8B, with its block for multi-token prediction
+    #[value(name = "0.8B")]
+    Qwen35_0_8b,
     /// Llama-3.2-1B
     #[value(name = "1B")]
     Llama3_2_1b,
@@ -166,9 +171,14 @@ impl Tensor {
         self.name.ends_with("norm.weight")
     }
 
+    /// Whether it holds rates of decay, which are negative.
+    pub fn is_rate(&self) -> bool {
+        self.name.ends_with("ssm_a")
+    }
+
     /// Whether its values always are 32-bit floats: norms, biases, sinks and routers.
     pub fn is_f32(&self) -> bool {
-        let ends = [".bias", "ffn_gate_inp.weight"];
+        let ends = [".bias", "ffn_gate_inp.weight", "ssm_conv1d.weight"];
         self.dims.len() == 1 || ends.iter().any(|end| self.name.ends_with(end))
     }
 
@@ -185,6 +195,7 @@ impl Shape {
             Shape::Smollm2_135m => &SMOLLM2_135M,
             Shape::Qwen1_5_0_5b => &QWEN1_5_0_5B,
             Shape::Qwen3_0_6b => &QWEN3_0_6B,
+            Shape::Qwen35_0_8b => &QWEN35_0_8B,
             Shape::Llama3_2_1b => &LLAMA3_2_1B,
             Shape::Qwen2_5_1_5b => &QWEN2_5_1_5B,
             Shape::Llama3_8b => &LLAMA3_8B,
@@ -200,10 +211,19 @@ impl Shape {
         let d = self.dims();
         let of_model = |name, dims: &[u64]| Tensor::new(name, dims, None);
         let mut tensors = vec![of_model("token_embd.weight", &[d.dim, d.n_vocab])];
-        for layer in 0..d.n_layers {
+        for layer in 0..d.n_layers + d.n_mtp() {
             let of_layer = |(name, dims): (&str, Vec<u64>)| Tensor::new(name, &dims, Some(layer));
-            tensors.extend(d.attention().into_iter().map(of_layer));
-            tensors.extend(d.feed_forward().into_iter().map(of_layer));
+            let mixer = match d.has_attention(layer) {
+                true => d.attention(),
+                false => d.delta_rule(),
+            };
+            let of_mtp = if layer < d.n_layers {
+                Vec::new()
+            } else {
+                d.mtp()
+            };
+            let all = mixer.into_iter().chain(d.feed_forward()).chain(of_mtp);
+            tensors.extend(all.map(of_layer));
         }
         tensors.push(of_model("output_norm.weight", &[d.dim]));
         if !d.tied {
@@ -219,7 +239,7 @@ impl Shape {
         header.set("general.architecture", arch);
         header.set("general.name", &format!("{} with random weights", d.name));
         let counts = [
-            ("block_count", d.n_layers),
+            ("block_count", d.n_layers + d.n_mtp()),
             ("embedding_length", d.dim),
             ("feed_forward_length", d.ffn),
             ("attention.head_count", d.n_heads),
@@ -237,5 +257,6 @@ impl Shape {
         let epsilon = format!("{arch}.attention.layer_norm_rms_epsilon");
         header.set(&epsilon, &1e-5_f32);
         d.describe_experts(header);
+        d.describe_states(header);
     }
 }

@@ -94,7 +94,7 @@ impl Run for Chat {
         let is_person = question.is_none() && lines::is_person();
         // What is typed while the model loads is the first question.
         let _typed_ahead = is_person.then(TypedAhead::keep);
-        let loaded = self.model.load()?;
+        let loaded = self.model.open(self.speculation.uses_mtp())?;
         self.kept.keep(&loaded.model);
         let shown = Shown {
             json: self.json,

@@ -90,7 +90,7 @@ enum OnOverflow {
 impl Run for Generate {
     fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let text = self.text()?;
-        let loaded = self.model.load()?;
+        let loaded = self.model.open(self.speculation.uses_mtp())?;
         let encode = EncodeOptions {
             add_special: true,
             parse_special: true,

@@ -7,13 +7,13 @@ mod served;
 use self::served::ServedArgs;
 use super::Run;
 use crate::failure::Failure;
-use crate::guided::LookupName;
+use crate::guided::{self, LookupName};
 use crate::input::{self, read_text};
 use crate::interrupt::Interrupt;
 use crate::models;
 use crate::open_files;
 use crate::terminal::{note, warn};
-use akunu::{MAX_SEQUENCES, TranscribeOptions};
+use akunu::{MAX_SEQUENCES, Mtp, TranscribeOptions};
 use akunu_server::{Handle, Limits, Security, Server, ServerOptions};
 use clap::Parser;
 use log::LogFormat;
@@ -73,6 +73,10 @@ pub struct Serve {
     /// Guess tokens from what followed the same tokens before, in any request, and check several at once
     #[arg(long, value_enum, default_value = "auto")]
     lookup: LookupName,
+    /// Guess tokens with a model's own block for multi-token prediction (MTP), if its file has one: auto for as many as save time,
+    /// off, or a number of tokens
+    #[arg(long, value_name = "auto|off|N", default_value = "auto", value_parser = guided::mtp)]
+    mtp: Mtp,
     /// One line on stderr for each request
     #[arg(long, value_enum, value_name = "FORMAT")]
     log: Option<LogFormat>,
@@ -174,6 +178,7 @@ impl Serve {
             queue: self.queue.into(),
             context: self.ctx,
             lookup: self.lookup.into(),
+            mtp: self.mtp,
             transcribe_batch: self.transcribe_batch as usize,
             truncate: self.truncate,
             keep: self.keep.0,

@@ -438,3 +438,18 @@ fn guesses_change_nothing_and_are_counted() {
     let alone = generate(&["-p", "x", "--draft-tokens", "3"]);
     assert_usage(&alone, "--draft <MODEL>");
 }
+
+/// Fails when a model that has no block for multi-token prediction does not say so, or when a wrong number is taken.
+#[test]
+fn guesses_of_a_block_that_is_not_there_are_errors() {
+    let with = |mtp: &str| generate(&["-p", "x", "-n", "3", "--mtp", mtp]);
+    assert_error(&with("2"), "no block for multi-token prediction");
+    for wrong in ["0", "32", "on"] {
+        assert_usage(
+            &with(wrong),
+            "auto, off, or a number of tokens from 1 to 31",
+        );
+    }
+    let same = ["auto", "off"].map(|mtp| report(&["-p", "x", "-n", "3", "--json", "--mtp", mtp]));
+    assert_eq!(same[0]["ids"], same[1]["ids"]);
+}

@@ -5,7 +5,7 @@ use akunu_program::{Buffer, ChoiceMemory, Choose, Masks, Op, Rows, ScoreMemory, 
 
 use super::{Builder, Of};
 use crate::rule::MAX_BIASES;
-use crate::weights::Bound;
+use crate::weights::{Bound, Weight};
 
 /// Buffers for the rows whose logits are wanted.
 #[derive(Clone, Copy, Debug)]
@@ -75,8 +75,22 @@ impl Builder<'_> {
         let Output::Logits(logits) = &model.output else {
             unreachable!("a decoder has logits");
         };
+        self.logits_by(&logits.weight, model, [x, to], scales);
+    }
+
+    /// The same with another weight, that of the block for multi-token prediction.
+    pub fn logits_by(
+        &mut self,
+        weight: &Weight,
+        model: &Bound,
+        [x, to]: [Slice; 2],
+        scales: Option<Slice>,
+    ) {
+        let Output::Logits(logits) = &model.output else {
+            unreachable!("a decoder has logits");
+        };
         let linear = Linear {
-            weight: logits.weight.clone(),
+            weight: weight.clone(),
             bias: None,
         };
         self.products(Of::outputs(x, "logits"), &[(&linear, to)]);

@@ -73,12 +73,11 @@ impl Builder<'_> {
         attention: &Attention<Weight, Slice>,
         latent: &Latent<Weight, Slice>,
         norms: &BlockNorms<Slice>,
-        memory: &AttentionMemory,
+        (x, memory): (Slice, &AttentionMemory),
     ) {
         let SeenKeys::Pages { cache, centre } = memory.keys else {
             unreachable!("layers of encoders have keys of heads");
         };
-        let x = self.input(norms);
         let n = attention.heads;
         let widths = [
             attention.q_dim(),

@@ -13,12 +13,11 @@ impl Builder<'_> {
         &mut self,
         attention: &Attention<Weight, Slice>,
         norms: &BlockNorms<Slice>,
-        memory: &AttentionMemory,
+        (x, memory): (Slice, &AttentionMemory),
     ) {
         let SeenKeys::Pages { cache, .. } = memory.keys else {
             unreachable!("layers of encoders compute their keys");
         };
-        let x = self.input(norms);
         let vectors = [(); 3].map(|()| self.scratch.take(attention.q_dim()));
         let [q, normed, to] = vectors.each_ref().map(Vector::slice);
         self.products(Of::all(x, "q"), &[(&attention.q, q)]);

@@ -2,7 +2,7 @@
 
 use akunu_program::{Op, Rope, op};
 
-use super::{AttentionMemory, LayerMemory, MixerMemory, SeenKeys, heads, rope};
+use super::{AttentionMemory, LayerMemory, SeenKeys, heads, rope};
 use crate::weights::Bound;
 
 /// What becomes of keys that move.
@@ -21,10 +21,7 @@ pub(crate) fn shift(
     [sequence, keep, shift, len]: [u32; 4],
     keys: Keys,
 ) -> Vec<Op> {
-    let memory = memory.iter().filter_map(|layer| match &layer.mixer {
-        MixerMemory::Attention(memory) => Some(memory),
-        MixerMemory::None | MixerMemory::States(_) => None,
-    });
+    let memory = memory.iter().filter_map(|layer| layer.mixer.attention());
     let layers = model.attention().zip(memory);
     // The keys of a layer without its own move with those of the layer that has them.
     let layers = layers.filter(|(attention, _)| attention.keys_of.is_none());

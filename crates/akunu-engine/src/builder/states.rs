@@ -1,6 +1,6 @@
 //! Mixers with a state, and the gate of attention.
 
-use akunu_arch::{BlockNorms, DeltaNet, HeadOrder, Linear, ShortConv, Ssd, Taps};
+use akunu_arch::{BlockNorms, DeltaNet, HeadOrder, Linear, ShortConv, Ssd, SsdGate, Taps};
 use akunu_program::op::StatePool;
 use akunu_program::{GateFunction, Op, Slice, op};
 
@@ -120,9 +120,8 @@ impl Builder<'_> {
         &mut self,
         mamba: &Ssd<Weight, Slice>,
         norms: &BlockNorms<Slice>,
-        states: &LayerStates,
+        (x, states): (Slice, &LayerStates),
     ) {
-        let x = self.input(norms);
         let (width, xbc, stride) = (mamba.width(), mamba.xbc_dim(), mamba.input_dim());
         let input = self.scratch.take(stride);
         let all = input.slice();
@@ -132,7 +131,7 @@ impl Builder<'_> {
             ..all
         };
         let of = Convolved {
-            x: behind(width),
+            x: behind(mamba.before_xbc()),
             stride,
             width: xbc,
             form: op::ConvForm::Silu,
@@ -141,7 +140,7 @@ impl Builder<'_> {
         let [found, to] = [(); 2].map(|()| self.scratch.take(width));
         self.ops.push(Op::Ssd(op::Ssd {
             xbc: convolved.slice(),
-            dt: behind(width + xbc),
+            dt: behind(mamba.before_xbc() + xbc),
             dt_stride: stride,
             dt_bias: mamba.dt_bias,
             a: mamba.a,
@@ -153,18 +152,35 @@ impl Builder<'_> {
             to: found.slice(),
             state: states.memory,
         }));
-        self.ops.push(Op::GatedNorm(op::GatedNorm {
-            x: found.slice(),
-            gate: all,
-            gate_stride: stride,
-            order: op::GateOrder::BeforeNorm,
-            weight: mamba.norm,
-            own_weights: true,
-            pieces: mamba.groups,
-            width: width / mamba.groups,
-            eps: mamba.eps,
-            to: to.slice(),
-        }));
+        let _gate = match &mamba.gate {
+            SsdGate::Normed(weight) => {
+                self.ops.push(Op::GatedNorm(op::GatedNorm {
+                    x: found.slice(),
+                    gate: all,
+                    gate_stride: stride,
+                    order: op::GateOrder::BeforeNorm,
+                    weight: *weight,
+                    own_weights: true,
+                    pieces: mamba.groups,
+                    width: width / mamba.groups,
+                    eps: mamba.eps,
+                    to: to.slice(),
+                }));
+                None
+            }
+            SsdGate::Alone(linear) => {
+                let gate = self.scratch.take(width);
+                self.products(Of::all(x, "gate"), &[(linear, gate.slice())]);
+                self.ops.push(Op::Gate(op::Gate {
+                    activation: GateFunction::Silu,
+                    gate: gate.slice(),
+                    up: found.slice(),
+                    to: to.slice(),
+                    width,
+                }));
+                Some(gate)
+            }
+        };
         self.add_to_stream(&mamba.output, to.slice(), norms, "Mamba-2 output");
     }
 

@@ -1,31 +1,48 @@
 //! The guesses of a step, and what came of them.
 
+use std::time::Instant;
+
+use akunu_program::Choose;
+
 use super::part::{Outcome, Part};
 use super::rows::Role;
-use crate::runtime::Runtime;
-use crate::speculation::{Costs, Rest, Text};
+use crate::error::EngineError;
+use crate::model::Model;
+use crate::runtime::{Guessing, Runtime};
+use crate::speculation::{Costs, MtpPlan, Plan, Rest, Text};
 
 /// Lets every single guess what comes next, as far as it pays, in a step of up to `budget` rows. A step that reads a
 /// prompt has rows enough.
-pub(super) fn propose(parts: &mut [Part], budget: usize, costs: &Costs) {
+pub(super) fn propose(model: &Model, parts: &mut [Part], budget: usize, costs: &Costs) {
     if parts.iter().any(|part| part.is_reader()) {
         return;
     }
+    let plans = plan(parts, budget, costs);
+    guess(model, parts, &plans);
+}
+
+/// Decides what each single guesses. Guesses that the model's own block has to compute are returned, with their parts.
+fn plan(parts: &mut [Part], budget: usize, costs: &Costs) -> Vec<(usize, MtpPlan)> {
     let singles = || parts.iter().filter(|part| part.is_single());
     let mut rest = Rest {
         rows: singles().map(|part| part.answer.pending.len()).sum(),
         tokens: singles().count() as f64,
+        sequences: singles().count(),
     };
     let mut n_left = singles().count();
-    for part in parts.iter_mut().filter(|part| part.is_single()) {
+    let mut plans = Vec::new();
+    let all = parts.iter_mut().enumerate();
+    for (at, part) in all.filter(|(_, part)| part.is_single()) {
         let share = budget.saturating_sub(rest.rows).div_ceil(n_left);
         n_left -= 1;
         let room = part.room().min(share);
         let most = room.min(part.answer.wanted().saturating_sub(1));
-        if let Err(error) = propose_one(part, most, &mut rest, costs) {
-            part.outcome = Outcome::Failed(error);
+        match propose_one(part, most, &mut rest, costs) {
+            Ok(plan) => plans.extend(plan.map(|plan| (at, plan))),
+            Err(error) => part.outcome = Outcome::Failed(error),
         }
     }
+    plans
 }
 
 fn propose_one(
@@ -33,26 +50,93 @@ fn propose_one(
     most: usize,
     rest: &mut Rest,
     costs: &Costs,
-) -> Result<(), crate::error::EngineError> {
+) -> Result<Option<MtpPlan>, EngineError> {
     let before = &part.session.sequence.tokens;
     let answer = &mut *part.answer;
     let n_prompt = answer.n_prompt();
     let has_rules = !answer.options.rules.is_empty();
     let Some(drafter) = answer.drafter.as_mut().filter(|_| !has_rules) else {
-        return Ok(());
+        return Ok(None);
     };
     let text = Text {
         before,
         pending: &answer.pending,
         n_prompt,
     };
-    part.guess = drafter.propose(text, most, *rest, costs)?;
+    match drafter.propose(text, most, *rest, costs)? {
+        Plan::Nothing => {}
+        Plan::Guesses(guess) => part.guess = Some(guess),
+        Plan::Mtp(plan) => {
+            rest.rows += plan.n;
+            rest.tokens += drafter.expected_of_mtp(plan);
+            return Ok(Some(plan));
+        }
+    }
     part.cut_guesses()?;
     if let (Some(guess), Some(drafter)) = (&part.guess, &part.answer.drafter) {
         rest.rows += guess.tree.len();
         rest.tokens += drafter.expected(guess);
     }
-    Ok(())
+    Ok(None)
+}
+
+/// Lets the model's own block compute guesses, in rounds for all of these parts together.
+fn guess(model: &Model, parts: &mut [Part], plans: &[(usize, MtpPlan)]) {
+    let n = plans.iter().map(|(_, plan)| plan.n).max().unwrap_or(0);
+    if n == 0 {
+        return;
+    }
+    let mut runtime = model.runtime();
+    let (begin, n_programs) = (Instant::now(), runtime.n_programs());
+    let found = match run(&mut runtime, parts, plans, n as u32) {
+        Ok(found) => found,
+        // The answers go on without guesses. Whatever is wrong with the device comes again with the next step.
+        Err(_) => return,
+    };
+    // Loading a program takes time that later guesses do not take.
+    let seconds = match runtime.n_programs() == n_programs {
+        true => begin.elapsed().as_secs_f64(),
+        false => 0.0,
+    };
+    if seconds > 0.0 {
+        let round = seconds / n as f64;
+        runtime.costs().record_guesses(plans.len(), round);
+    }
+    drop(runtime);
+    for ((at, plan), tokens) in plans.iter().zip(found) {
+        let part = &mut parts[*at];
+        part.guess = Some(plan.proposal(&tokens, seconds / plans.len() as f64));
+        if let Err(error) = part.cut_guesses() {
+            part.outcome = Outcome::Failed(error);
+        }
+    }
+}
+
+fn run(
+    runtime: &mut Runtime,
+    parts: &mut [Part],
+    plans: &[(usize, MtpPlan)],
+    n: u32,
+) -> Result<Vec<Vec<u32>>, EngineError> {
+    let mut how = Choose::Best;
+    let mut all = Vec::with_capacity(plans.len());
+    let is_planned = |at: usize| plans.iter().any(|(planned, _)| *planned == at);
+    let planned = parts.iter_mut().enumerate();
+    for (_, part) in planned.filter(|(at, _)| is_planned(*at)) {
+        let answer = &*part.answer;
+        if answer.choice() != Choose::Best {
+            how = Choose::ByRule;
+        }
+        let Some(&next) = answer.pending.last() else {
+            continue;
+        };
+        all.push(Guessing {
+            sequence: &mut part.session.sequence,
+            rule: &answer.rule,
+            next,
+        });
+    }
+    runtime.guess(&mut all, how, n)
 }
 
 /// Whether some single has something to guess. Nothing is computed ahead then.
@@ -61,6 +145,7 @@ pub(super) fn may_propose(parts: &mut [Part], costs: &Costs) -> bool {
     let rest = Rest {
         rows: n,
         tokens: n as f64,
+        sequences: n,
     };
     parts.iter_mut().any(|part| {
         let most = part.room().min(part.answer.wanted().saturating_sub(1));

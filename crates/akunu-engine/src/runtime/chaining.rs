@@ -50,17 +50,23 @@ impl Runtime {
         }
     }
 
+    /// The tokens that the first `n_rows` rows have chosen in a round.
+    pub(super) fn chosen_in(&self, round: u32, n_rows: usize) -> Result<Vec<u32>, EngineError> {
+        let step = &self.memory.step;
+        let place = (round % step.max_steps) as usize;
+        let offset = 4 * place * step.row_capacity as usize;
+        let mut chosen = vec![0u32; n_rows];
+        let bytes = bytemuck::cast_slice_mut(&mut chosen);
+        self.device.read(step.chosen, offset, bytes)?;
+        Ok(chosen)
+    }
+
     fn read_chain(&mut self, chain: &Chain) -> Result<Chosen, EngineError> {
         self.wait(chain.ticket)?;
-        let step = &self.memory.step;
         let mut tokens = vec![vec![0; chain.n as usize]; chain.n_rows];
-        let mut rounds = vec![0u32; chain.n_rows];
         for at in 0..chain.n {
-            let round = ((chain.start + at) % step.max_steps) as usize;
-            let offset = 4 * round * step.row_capacity as usize;
-            let bytes = bytemuck::cast_slice_mut(&mut rounds);
-            self.device.read(step.chosen, offset, bytes)?;
-            for (tokens, &token) in tokens.iter_mut().zip(&rounds) {
+            let chosen = self.chosen_in(chain.start + at, chain.n_rows)?;
+            for (tokens, token) in tokens.iter_mut().zip(chosen) {
                 tokens[at as usize] = token;
             }
         }

@@ -23,6 +23,8 @@ pub(crate) enum Kind {
     Step(Choose),
     /// The same, with all rows moved on by one at the end: a round of a chain.
     Chain(Choose),
+    /// The block for multi-token prediction, its logits and a choice from them, with all rows moved on: a round of guesses.
+    Guess(Choose),
 }
 
 /// What tells programs apart.
@@ -67,7 +69,7 @@ impl Programs {
 impl Kind {
     /// Whether the device moves the rows to their next position.
     pub fn advances(self) -> bool {
-        matches!(self, Kind::Chain(_))
+        matches!(self, Kind::Chain(_) | Kind::Guess(_))
     }
 
     /// How tokens are chosen, if they are.
@@ -77,18 +79,29 @@ impl Kind {
             Kind::OnlyChoice(how)
             | Kind::MaskedChoice(how)
             | Kind::Step(how)
-            | Kind::Chain(how) => Some(how),
+            | Kind::Chain(how)
+            | Kind::Guess(how) => Some(how),
         }
     }
 
-    /// Whether rows go through the layers.
+    /// Whether rows go through the layers of the model.
     pub fn runs_layers(self) -> bool {
-        self.has_products() && self != Kind::OnlyLogits
+        self.has_products() && self != Kind::OnlyLogits && !self.guesses()
+    }
+
+    /// Whether rows go through the block for multi-token prediction instead.
+    pub fn guesses(self) -> bool {
+        matches!(self, Kind::Guess(_))
     }
 
     /// Whether it normalises the residual streams of the outputs.
     pub fn normalises(self) -> bool {
-        self.has_products() && self != Kind::Layers
+        self.has_products() && self != Kind::Layers && !self.guesses()
+    }
+
+    /// Whether it records how likely the chosen tokens were, if a sequence wants that.
+    pub fn may_be_scored(self) -> bool {
+        self.choice().is_some() && !self.guesses()
     }
 
     /// Whether it computes the logits of the outputs.
@@ -103,6 +116,6 @@ impl Kind {
 
     /// Whether it reads keys and values.
     pub fn uses_pages(self) -> bool {
-        self.runs_layers()
+        self.runs_layers() || self.guesses()
     }
 }

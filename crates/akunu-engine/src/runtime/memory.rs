@@ -9,8 +9,8 @@ use akunu_program::{
 use super::sizes::{MAX_CHAIN, PAGE, PAGE_SHIFT, cache_bytes};
 use crate::buffers::Buffers;
 use crate::builder::{
-    AttentionMemory, Builder, ImageMemory, LayerMemory, LayerStates, Lists, MixerMemory, Outputs,
-    RouterFault, Scratch, SeenKeys, divisors,
+    AttentionMemory, Builder, ImageMemory, LayerMemory, LayerStates, Lists, MixerMemory, MtpMemory,
+    Outputs, RouterFault, Scratch, SeenKeys, divisors,
 };
 use crate::error::EngineError;
 use crate::loaded::Loaded;
@@ -55,6 +55,8 @@ pub(super) struct Memory {
     ones: Buffer,
     /// The numbers of heads, from 0 on, of u32: at least one.
     numbers: Buffer,
+    /// The taps of a convolution that gives the row before, (dim, 2), for a model with a block for multi-token prediction.
+    before: Option<Buffer>,
 }
 
 /// The kinds of layers: their windows, each once.
@@ -104,14 +106,17 @@ impl Memory {
             let numbers: Vec<u32> = (0..n_heads.unwrap_or(1)).collect();
             let numbers = make.floats(bytemuck::cast_slice(&numbers), "numbers of heads")?;
             let states = make.states(config, 0)?;
-            let layers = layer_memory(config, &caches, &divisors, &centres, (&states, fault));
-            let scratch_row = row_bytes(model, &layers, [zeros, ones, numbers]);
-            Ok(Memory {
+            let before = match &config.mtp {
+                Some(mtp) => Some(make.floats(&[1.0, 0.0].repeat(mtp.dim as usize), "row before")?),
+                None => None,
+            };
+            let outputs = make.outputs(config, 1, false)?;
+            let mut memory = Memory {
                 step: make.seated_step(seats, rows)?,
                 lists: make.lists(config, seats)?,
-                scratch: make.scratch(scratch_row, rows)?,
-                scratch_row,
-                outputs: make.outputs(config, 1, false)?,
+                scratch: zeros,
+                scratch_row: 0,
+                outputs,
                 maps,
                 caches,
                 states,
@@ -123,8 +128,41 @@ impl Memory {
                 zeros,
                 ones,
                 numbers,
-            })
+                before,
+            };
+            memory.scratch_row = memory.row_bytes(model);
+            memory.scratch = make.scratch(memory.scratch_row, rows)?;
+            Ok(memory)
         })
+    }
+
+    /// Bytes of scratch memory that a row takes.
+    fn row_bytes(&self, model: &Loaded) -> usize {
+        let scratch = Scratch::measure();
+        // A step with images takes more where positions have three axes. Which buffers it reads makes no difference.
+        let axes = model.config.images.and_then(|images| images.axes);
+        let images = axes.map(|axes| ImageMemory {
+            features: self.zeros,
+            deep: Vec::new(),
+            axes: Some((axes, self.zeros)),
+        });
+        let builder = || {
+            Builder::new(scratch.clone(), model.config.dim)
+                .with_zeros(self.zeros.into())
+                .with_ones(self.ones.into())
+                .with_images(images.as_ref())
+                .with_numbers(self.numbers.into())
+        };
+        let mut layers = builder();
+        layers.layers(&model.weights, &self.layers(&model.config));
+        let Some(mtp) = self.mtp(&model.config) else {
+            return scratch.row_bytes();
+        };
+        layers.follow(&model.weights, &mtp);
+        drop(layers);
+        let outputs = [self.outputs.h, self.outputs.x].map(Slice::from);
+        builder().guess(&model.weights, &mtp, outputs);
+        scratch.row_bytes()
     }
 
     /// A builder of programs that use this memory.
@@ -140,6 +178,33 @@ impl Memory {
     pub fn layers(&self, config: &Model) -> Vec<LayerMemory> {
         let rest = (&self.states[..], self.fault);
         layer_memory(config, &self.caches, &self.divisors, &self.centres, rest)
+    }
+
+    /// The memory of the block for multi-token prediction: the last of keys and values, and of states.
+    pub fn mtp(&self, config: &Model) -> Option<MtpMemory> {
+        config.mtp.as_ref()?;
+        let (&cache, &divisors) = (self.caches.last()?, self.divisors.last()?);
+        let centre = self.centres.last()?.map(Slice::from);
+        let keys = SeenKeys::Pages { cache, centre };
+        Some(MtpMemory {
+            layer: LayerMemory {
+                mixer: MixerMemory::Attention(AttentionMemory { divisors, keys }),
+                cross: None,
+                router: Some(RouterFault {
+                    layer: config.layers.len() as u32,
+                    place: self.fault.into(),
+                }),
+            },
+            hidden: self.states.last()?.inputs,
+            before: self.before?.into(),
+        })
+    }
+
+    /// The memory of each layer, and of that of the block.
+    pub fn layers_and_mtp(&self, config: &Model) -> Vec<LayerMemory> {
+        let mut layers = self.layers(config);
+        layers.extend(self.mtp(config).map(|mtp| mtp.layer));
+        layers
     }
 
     /// A table of rows without rows and pages.
@@ -369,6 +434,7 @@ impl Memory {
         device.release(self.zeros);
         device.release(self.ones);
         device.release(self.numbers);
+        release(self.before, device);
     }
 
     fn set_maps(&mut self, config: &Model, maps: Vec<PageMap>, device: &mut dyn Device) {
@@ -419,18 +485,24 @@ fn layer_memory(
     let attention = divisors.iter().zip(places);
     let mut attention = attention.map(|(&divisors, place)| {
         let (cache, centre) = (caches[place], centres[place].map(Slice::from));
-        MixerMemory::Attention(AttentionMemory {
+        AttentionMemory {
             divisors,
             keys: SeenKeys::Pages { cache, centre },
-        })
+        }
     });
-    let mut states = states.iter().copied().map(MixerMemory::States);
+    let mut states = states.iter().copied();
     let layers = config.layers.iter().zip(0..);
     let memory = layers.map(|(described, layer)| {
         let found = match &described.mixer {
             Mixer::None => Some(MixerMemory::None),
-            Mixer::Attention(_) => attention.next(),
-            Mixer::ShortConv(_) | Mixer::DeltaNet(_) | Mixer::Ssd(_) => states.next(),
+            Mixer::Attention(_) => attention.next().map(MixerMemory::Attention),
+            Mixer::ShortConv(_) | Mixer::DeltaNet(_) | Mixer::Ssd(_) => {
+                states.next().map(MixerMemory::States)
+            }
+            Mixer::Both(_) => {
+                let both = attention.next().zip(states.next());
+                both.map(|(attention, states)| MixerMemory::Both(attention, states))
+            }
         };
         let Some(mixer) = found else {
             unreachable!("every layer has its memory");
@@ -467,25 +539,6 @@ fn cache_places(config: &Model) -> Vec<usize> {
         places.push(place);
     }
     places
-}
-
-/// Bytes of scratch memory that a row takes.
-fn row_bytes(model: &Loaded, layers: &[LayerMemory], [zeros, ones, numbers]: [Buffer; 3]) -> usize {
-    let scratch = Scratch::measure();
-    // A step with images takes more where positions have three axes. Which buffers it reads makes no difference.
-    let axes = model.config.images.and_then(|images| images.axes);
-    let images = axes.map(|axes| ImageMemory {
-        features: zeros,
-        deep: Vec::new(),
-        axes: Some((axes, zeros)),
-    });
-    Builder::new(scratch.clone(), model.config.dim)
-        .with_zeros(zeros.into())
-        .with_ones(ones.into())
-        .with_images(images.as_ref())
-        .with_numbers(numbers.into())
-        .layers(&model.weights, layers);
-    scratch.row_bytes()
 }
 
 fn release(buffers: impl IntoIterator<Item = Buffer>, device: &mut dyn Device) {

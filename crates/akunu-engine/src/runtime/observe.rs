@@ -64,6 +64,9 @@ impl Runtime {
         self.push_run(sequence, tokens)?;
         let mut builder = self.builder(self.active_adapters);
         builder.layers(&self.model.weights, &self.memory.layers(&self.model.config));
+        if let Some(mtp) = self.memory.mtp(&self.model.config) {
+            builder.follow(&self.model.weights, &mtp);
+        }
         let ops = builder.ops();
         for part in parts(&ops) {
             if let Some(inputs) = inputs(&ops[part.start]) {

@@ -30,7 +30,7 @@ impl Runtime {
         let key = ProgramKey {
             kind,
             room,
-            is_scored: self.is_scored && kind.choice().is_some(),
+            is_scored: self.is_scored && kind.may_be_scored(),
             adapters: if kind.has_products() {
                 self.active_adapters
             } else {
@@ -63,12 +63,20 @@ impl Runtime {
         if kind.runs_layers() {
             builder.layers(model, &self.memory.layers(&self.model.config));
         }
+        let mtp = self.memory.mtp(&self.model.config);
+        if let Some(mtp) = mtp.filter(|_| kind.runs_layers()) {
+            builder.follow(model, &mtp);
+        }
         let [h, x] = [outputs.h, outputs.x].map(Slice::from);
+        let scales = Some(lists.logit_scale.into());
+        if let (true, Some(memory), Some(block)) = (kind.guesses(), mtp, &model.mtp) {
+            builder.guess(model, &memory, [h, x]);
+            builder.logits_by(&block.output, model, [x, outputs.logits.into()], scales);
+        }
         if kind.normalises() {
             builder.hidden(model, [h, x]);
         }
         if kind.gives_logits() {
-            let scales = Some(lists.logit_scale.into());
             builder.logits(model, x, outputs.logits.into(), scales);
         }
         if let Some(how) = kind.choice() {

@@ -164,8 +164,8 @@ impl Runtime {
         let (block, at) = (live.block, sequence.cached + n);
         // Known again when the step has ended.
         live.at = usize::MAX;
-        let own = number(Some(block));
-        let first = number(from.map(|state| state.block));
+        let own = Row::state_number(Some(block));
+        let first = Row::state_number(from.map(|state| state.block));
         let mut rows = vec![[own, own]; n];
         if let Some(row) = rows.first_mut() {
             row[0] = first;
@@ -175,7 +175,10 @@ impl Runtime {
             let parent = guesses.and_then(|tree| tree.parent(node));
             let before = left[parent.map_or(0, |parent| 1 + parent)];
             let block = spare(sequence)?;
-            rows.push([number(Some(before.block)), number(Some(block))]);
+            rows.push([
+                Row::state_number(Some(before.block)),
+                Row::state_number(Some(block)),
+            ]);
             let at = before.at + 1;
             left.push(State { at, block });
         }
@@ -321,13 +324,8 @@ impl RunStates {
             None if is_first => self.from,
             None => to,
         };
-        [number(from), number(to)]
+        [Row::state_number(from), Row::state_number(to)]
     }
-}
-
-/// How a row says a block.
-fn number(block: Option<u32>) -> u16 {
-    block.map_or(Row::NO_STATE, |block| block as u16)
 }
 
 /// A block that the sequence has got to write to.

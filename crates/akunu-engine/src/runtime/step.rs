@@ -42,7 +42,7 @@ impl Runtime {
     }
 
     /// Gives the sequence a seat in this step: its own, a free one, or that of whoever was idle longest.
-    fn sit_down(&mut self, sequence: &mut Sequence) -> Result<(), EngineError> {
+    pub(super) fn sit_down(&mut self, sequence: &mut Sequence) -> Result<(), EngineError> {
         if !self.is_seated(sequence) {
             let idle = |(_, seat): &(usize, &Seat)| seat.owner == 0 || seat.last_used < self.step;
             let seats = self.seats.iter().enumerate().filter(idle);
@@ -109,7 +109,7 @@ impl Runtime {
     }
 
     /// Writes tokens to the history, as far as it keeps them.
-    fn write_history(
+    pub(super) fn write_history(
         &mut self,
         seat: u32,
         first: usize,
@@ -270,7 +270,7 @@ impl Runtime {
     /// Checks the rows and starts a program with them, `steps` times.
     pub fn submit(&mut self, kind: Kind, steps: u32) -> Result<Ticket, EngineError> {
         let counts = self.table.counts();
-        let is_scored = self.is_scored && kind.choice().is_some();
+        let is_scored = self.is_scored && kind.may_be_scored();
         let device = self.device.as_mut();
         let has_grown = self
             .memory
@@ -457,7 +457,7 @@ impl Runtime {
         let program = Program {
             ops: shift(
                 &self.model.weights,
-                &self.memory.layers(&self.model.config),
+                &self.memory.layers_and_mtp(&self.model.config),
                 slots,
                 keys,
             ),

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::draft::Draft;
 use super::judge::{Costs, Fork, Judge, Offer, Rest, Source, Went, Worthwhile};
 use super::lookup::{Found, Index, OtherTokens};
+use super::proposal::{MtpPlan, Plan, Proposal};
 use super::text::Text;
-use super::{Lookup, MAX_DRAFT, Speculated, TextPool};
+use super::{Lookup, MAX_DRAFT, Mtp, Speculated, TextPool};
 use crate::error::EngineError;
 use crate::guesses::Tree;
 use crate::options::GenerateOptions;
@@ -27,21 +28,12 @@ pub(crate) struct Drafter {
     draft: Option<Draft>,
     /// Guesses of the draft model in each step; `None` for as many as pay.
     draft_tokens: Option<usize>,
+    /// Guesses of the model's own block; off for a model without one.
+    mtp: Mtp,
     /// Whether guesses may branch.
     can_branch: bool,
     judge: Judge,
     pub stats: Speculated,
-}
-
-/// What a step guesses for one sequence.
-#[derive(Debug)]
-pub(crate) struct Proposal {
-    /// The guesses.
-    pub tree: Tree,
-    source: Source,
-    is_judged: bool,
-    /// Seconds that such guesses take.
-    seconds: f64,
 }
 
 impl Drafter {
@@ -53,7 +45,9 @@ impl Drafter {
         let (speculation, sampling) = (&options.speculation, &options.sampling);
         // Mirostat goes from token to token: several rows of one step would all begin with the same bound.
         let is_stepwise = sampling.mirostat_tau > 0.0;
-        let is_off = speculation.lookup == Lookup::Off && speculation.draft.is_none();
+        let mtp = mtp_of(speculation.mtp, session)?;
+        let is_off =
+            speculation.lookup == Lookup::Off && speculation.draft.is_none() && mtp == Mtp::Off;
         if is_off || is_stepwise {
             return Ok(None);
         }
@@ -66,6 +60,7 @@ impl Drafter {
             pool: session.model().runtime().text_pool(),
             draft: draft.transpose()?,
             draft_tokens: speculation.draft_tokens,
+            mtp,
             can_branch,
             judge: Judge::new(),
             stats: Speculated::default(),
@@ -79,12 +74,34 @@ impl Drafter {
         most: usize,
         rest: Rest,
         costs: &Costs,
-    ) -> Result<Option<Proposal>, EngineError> {
-        let found = self.find(text, most, rest, costs);
-        match found {
-            Some(found) => Ok(Some(found)),
-            None => self.draft(text, most, rest, costs),
+    ) -> Result<Plan, EngineError> {
+        if let Some(found) = self.find(text, most, rest, costs) {
+            return Ok(Plan::Guesses(found));
         }
+        if self.draft.is_some() {
+            let drafted = self.draft(text, most, rest, costs)?;
+            return Ok(drafted.map_or(Plan::Nothing, Plan::Guesses));
+        }
+        let plan = self.plan_mtp(text, most, rest, costs);
+        Ok(plan.map_or(Plan::Nothing, Plan::Mtp))
+    }
+
+    /// Guesses of the model's own block, which follow a single token.
+    fn plan_mtp(&self, text: Text, most: usize, rest: Rest, costs: &Costs) -> Option<MtpPlan> {
+        let most = match text.pending.len() {
+            1 => most.min(MAX_DRAFT),
+            _ => 0,
+        };
+        let (n, is_judged) = match self.mtp {
+            Mtp::Off => (0, false),
+            Mtp::Always(n) => (n.min(most), false),
+            Mtp::Auto => {
+                let per_guess = (costs, costs.of_guess(rest.sequences));
+                let offer = Offer::chain(Source::Mtp, most);
+                (self.judge.best(offer, rest, per_guess).trunk, true)
+            }
+        };
+        (n > 0).then_some(MtpPlan { n, is_judged })
     }
 
     /// Guesses of the draft model.
@@ -194,7 +211,9 @@ impl Drafter {
 
     /// Whether there may be something to guess after these, so that nothing should be computed ahead.
     pub fn may_propose(&mut self, text: Text, most: usize, rest: Rest, costs: &Costs) -> bool {
-        self.draft.is_some() || self.find(text, most, rest, costs).is_some()
+        self.draft.is_some()
+            || self.find(text, most, rest, costs).is_some()
+            || self.plan_mtp(text, most, rest, costs).is_some()
     }
 
     /// Tokens that some guesses are expected to add.
@@ -206,6 +225,15 @@ impl Drafter {
         };
         let fork = tree.fork().unwrap_or(0);
         self.judge.expected(proposal.source, guesses, fork)
+    }
+
+    /// The same of guesses that the model's own block is still to compute.
+    pub fn expected_of_mtp(&self, plan: MtpPlan) -> f64 {
+        let guesses = Worthwhile {
+            trunk: plan.n,
+            branch: 0,
+        };
+        self.judge.expected(Source::Mtp, guesses, 0)
     }
 
     /// Some tokens came without guesses.
@@ -231,6 +259,19 @@ impl Drafter {
             right: path.len(),
         };
         self.judge.learn(went, (extra + proposal.seconds) / token);
+    }
+}
+
+/// Guesses of the model's own block, if it has one.
+fn mtp_of(wanted: Mtp, session: &Session) -> Result<Mtp, EngineError> {
+    let model = session.model();
+    match wanted {
+        Mtp::Off => Ok(Mtp::Off),
+        Mtp::Auto | Mtp::Always(_) if model.config().mtp.is_some() => Ok(wanted),
+        Mtp::Auto => Ok(Mtp::Off),
+        Mtp::Always(_) => Err(EngineError::NoMtp {
+            path: model.path().to_path_buf(),
+        }),
     }
 }
 

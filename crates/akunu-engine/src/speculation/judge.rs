@@ -39,22 +39,29 @@ const GUESSED_ROW: f64 = 0.25;
 const DOUBT: f64 = 0.03;
 
 /// Seconds of steps by their rows.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Costs {
+    steps: Times,
+    /// Rounds of guesses of the model's own block, by their sequences.
+    guesses: Times,
+}
+
+/// Times by a number of rows; 0 where none was seen.
+#[derive(Clone)]
+struct Times {
     seconds: [f64; MAX_ROWS + 1],
 }
 
-impl Default for Costs {
-    fn default() -> Costs {
-        Costs {
+impl Default for Times {
+    fn default() -> Times {
+        Times {
             seconds: [0.0; MAX_ROWS + 1],
         }
     }
 }
 
-impl Costs {
-    /// Takes note of a step.
-    pub fn record(&mut self, rows: usize, seconds: f64) {
+impl Times {
+    fn record(&mut self, rows: usize, seconds: f64) {
         if let Some(known) = self.seconds.get_mut(rows) {
             *known = match *known {
                 0.0 => seconds,
@@ -64,21 +71,8 @@ impl Costs {
         }
     }
 
-    /// Takes note of a step without guesses. A time of more rows that is longer than assumed may have been somebody else's
-    /// work; nobody measures it again as long as it forbids guesses, so that it counts less and less.
-    pub fn record_plain(&mut self, rows: usize, seconds: f64) {
-        self.record(rows, seconds);
-        let Some(plain) = self.of(rows) else { return };
-        for (more, known) in (1..).zip(self.seconds.iter_mut().skip(rows + 1)) {
-            let assumed = plain * (1.0 + GUESSED_ROW * f64::from(more));
-            if *known > assumed {
-                *known += DOUBT * (assumed - *known);
-            }
-        }
-    }
-
-    /// Seconds of a step: seen, or between those of fewer and of more rows. `None` before any was seen.
-    pub fn of(&self, rows: usize) -> Option<f64> {
+    /// A time that was seen, or between those of fewer and of more rows. `None` before any was seen.
+    fn of(&self, rows: usize) -> Option<f64> {
         let seen = |at: &usize| self.seconds[*at] > 0.0;
         let rows = rows.clamp(1, MAX_ROWS);
         let fewer = (1..=rows).rev().find(seen)?;
@@ -94,6 +88,43 @@ impl Costs {
     }
 }
 
+impl Costs {
+    /// Takes note of a step.
+    pub fn record(&mut self, rows: usize, seconds: f64) {
+        self.steps.record(rows, seconds);
+    }
+
+    /// Takes note of a round of guesses for as many sequences.
+    pub fn record_guesses(&mut self, sequences: usize, seconds: f64) {
+        self.guesses.record(sequences, seconds);
+    }
+
+    /// Each sequence's share of the seconds of a round of guesses; 0 before any was seen.
+    pub fn of_guess(&self, sequences: usize) -> f64 {
+        let round = self.guesses.of(sequences).unwrap_or(0.0);
+        round / sequences.max(1) as f64
+    }
+
+    /// Takes note of a step without guesses. A time of more rows that is longer than assumed may have been somebody else's
+    /// work; nobody measures it again as long as it forbids guesses, so that it counts less and less.
+    pub fn record_plain(&mut self, rows: usize, seconds: f64) {
+        self.record(rows, seconds);
+        let Some(plain) = self.of(rows) else { return };
+        let times = self.steps.seconds.iter_mut().skip(rows + 1);
+        for (more, known) in (1..).zip(times) {
+            let assumed = plain * (1.0 + GUESSED_ROW * f64::from(more));
+            if *known > assumed {
+                *known += DOUBT * (assumed - *known);
+            }
+        }
+    }
+
+    /// Seconds of a step: seen, or between those of fewer and of more rows. `None` before any was seen.
+    pub fn of(&self, rows: usize) -> Option<f64> {
+        self.steps.of(rows)
+    }
+}
+
 /// Where guesses come from, as far as it says how good they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
@@ -103,6 +134,8 @@ pub(super) enum Source {
     Pool(usize),
     /// A model.
     Model,
+    /// The model's own block for multi-token prediction.
+    Mtp,
 }
 
 impl Source {
@@ -116,12 +149,13 @@ impl Source {
             Source::Pool(6..16) => 4,
             Source::Pool(_) => 5,
             Source::Model => 6,
+            Source::Mtp => 7,
         }
     }
 }
 
 /// What is taken to be the share of right guesses before any was seen, for each kind of source.
-const PRIOR: [f64; 7] = [0.4, 0.7, 0.85, 0.3, 0.6, 0.8, 0.7];
+const PRIOR: [f64; 8] = [0.4, 0.7, 0.85, 0.3, 0.6, 0.8, 0.7, 0.7];
 /// The same for a branch, where the trunk is wrong.
 const BRANCH_PRIOR: f64 = 0.3;
 /// Most guesses of a branch.
@@ -186,6 +220,8 @@ pub(crate) struct Rest {
     pub rows: usize,
     /// Tokens that it is expected to give.
     pub tokens: f64,
+    /// Sequences that may guess.
+    pub sequences: usize,
 }
 
 impl Judge {
@@ -341,6 +377,7 @@ mod tests {
     const ALONE: Rest = Rest {
         rows: 1,
         tokens: 1.0,
+        sequences: 1,
     };
 
     /// Fails when refused guesses are made again and again, or when they are never tried again.

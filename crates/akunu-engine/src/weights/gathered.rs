@@ -40,7 +40,7 @@ pub(super) fn matrix(
     if weight.is_transposed && !numbers {
         return Err(refused(view, path));
     }
-    let gathered = match weight.is_transposed {
+    let mut gathered = match weight.is_transposed {
         true => transposed(bytes, weight, view.dtype.block_bytes()),
         false => {
             let row_bytes = view.dtype.bytes_of(weight.cols as usize).unwrap_or(0);
@@ -50,6 +50,11 @@ pub(super) fn matrix(
             }
         }
     };
+    if !weight.factors.is_empty() {
+        let row_numbers = weight.cols as usize;
+        multiply(&mut gathered, &weight.factors, (view.dtype, row_numbers))
+            .ok_or_else(|| cannot_multiply(view, path))?;
+    }
     Ok(Matrix {
         place: copy(&gathered, &weight.name, device)?,
         dtype: view.dtype,
@@ -57,6 +62,24 @@ pub(super) fn matrix(
         cols: weight.cols,
         storage: Storage::Rows,
     })
+}
+
+/// Multiplies pieces of so many rows by their factors; `None` for a type whose numbers cannot be multiplied one by one.
+fn multiply(bytes: &mut [u8], factors: &[(u32, f32)], (dtype, cols): (DType, usize)) -> Option<()> {
+    if dtype.block_len() != 1 {
+        return None;
+    }
+    let row_bytes = dtype.bytes_of(cols)?;
+    let mut numbers = vec![0.0; cols];
+    let mut rows = bytes.chunks_exact_mut(row_bytes);
+    for &(n_rows, factor) in factors {
+        for row in rows.by_ref().take(n_rows as usize) {
+            quant::dequantise(dtype, row, &mut numbers).ok()?;
+            numbers.iter_mut().for_each(|number| *number *= factor);
+            quant::quantise(dtype, &numbers, row).ok()?;
+        }
+    }
+    Some(())
 }
 
 /// Every row that counts, of as many bytes.
@@ -163,5 +186,16 @@ fn refused(view: &WeightView, path: &Path) -> EngineError {
         path: path.to_path_buf(),
         name: view.tensor.to_string(),
         why: format!("its rows cannot be taken apart in the type {}", view.dtype),
+    }
+}
+
+fn cannot_multiply(view: &WeightView, path: &Path) -> EngineError {
+    EngineError::Weight {
+        path: path.to_path_buf(),
+        name: view.tensor.to_string(),
+        why: format!(
+            "the model multiplies it by a factor, which is not possible in the type {}; use a GGUF file, which has the product",
+            view.dtype
+        ),
     }
 }

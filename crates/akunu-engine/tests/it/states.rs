@@ -10,7 +10,7 @@ use crate::support::TinyModel;
 use crate::support::exact_cpu::exact_cpu;
 use crate::support::fixture::Fixture;
 
-const MODELS: [&str; 3] = ["lfm2", "qwen35", "granitehybrid"];
+const MODELS: [&str; 5] = ["lfm2", "qwen35", "granitehybrid", "falcon-h1", "qwen35-mtp"];
 const CONTEXT: u32 = 1024;
 
 fn load(name: &str) -> Model {

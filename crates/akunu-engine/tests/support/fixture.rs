@@ -33,6 +33,9 @@ pub struct Fixture {
     /// The logits after so many tokens.
     #[serde(default)]
     pub logits: BTreeMap<usize, Vec<f32>>,
+    /// The logits of the block for multi-token prediction after so many tokens: after the next one, and after two guesses.
+    #[serde(default)]
+    pub mtp: BTreeMap<usize, Vec<Vec<f32>>>,
     /// What an encoder makes of some texts.
     #[serde(default)]
     pub texts: Vec<Text>,
@@ -125,6 +128,12 @@ pub struct Weight {
     /// Whether GGUF has `-e^w`.
     #[serde(default)]
     pub minus_exp: bool,
+    /// What GGUF multiplies rows by: how many rows have each factor.
+    #[serde(default)]
+    pub gguf_factors: Vec<(usize, f32)>,
+    /// Whether it has ones on its diagonal and zeros elsewhere, instead of what the formula gives.
+    #[serde(default)]
+    pub is_identity: bool,
 }
 
 /// The heads of a matrix that has the rows for keys and those for values of each head one behind the other.
@@ -231,6 +240,10 @@ impl Weight {
     /// The values in safetensors.
     pub fn values(&self) -> Vec<f32> {
         let n: u64 = self.shape.iter().product();
+        if self.is_identity {
+            let diagonal = |i: u64| i / self.shape[1] == i % self.shape[1];
+            return (0..n).map(|i| f32::from(u8::from(diagonal(i)))).collect();
+        }
         let value = |i| uniform(&self.name, i) * self.scale + self.offset;
         (1..=n).map(value).collect()
     }
@@ -242,8 +255,14 @@ impl Weight {
             true => -value.exp(),
             false => value + self.gguf_adds,
         };
-        let values: Vec<f32> = self.values().iter().map(changed).collect();
+        let mut values: Vec<f32> = self.values().iter().map(changed).collect();
         let cols: u64 = self.shape.iter().skip(1).product();
+        let mut rest = &mut values[..];
+        for &(rows, factor) in &self.gguf_factors {
+            let (own, others) = rest.split_at_mut(rows * cols as usize);
+            own.iter_mut().for_each(|value| *value *= factor);
+            rest = others;
+        }
         self.gguf_rows(values, cols as usize)
     }
 

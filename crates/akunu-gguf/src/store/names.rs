@@ -9,14 +9,16 @@ mod ends;
 mod experts;
 mod ffn;
 mod module;
+mod mtp;
 mod norms;
 mod states;
 mod vision;
 
 use module::Module;
+pub(super) use mtp::{apart, in_layers};
 
 /// Names without their suffix.
-const MODULES: [&[Module]; 7] = [
+const MODULES: [&[Module]; 8] = [
     ends::MODULES,
     attention::MODULES,
     norms::MODULES,
@@ -24,6 +26,7 @@ const MODULES: [&[Module]; 7] = [
     experts::MODULES,
     states::MODULES,
     vision::MODULES,
+    mtp::MODULES,
 ];
 
 /// Names whose suffix differs in some container, or is missing there.
@@ -202,7 +205,7 @@ mod tests {
     fn a_canonical_name_is_found_under_each_of_its_names() {
         let name = "layers.7.ffn_norm.weight";
         assert_eq!(gguf_names(name), ["blk.7.ffn_norm.weight"]);
-        for (sandwich, n_names) in [(false, 6), (true, 5)] {
+        for (sandwich, n_names) in [(false, 7), (true, 6)] {
             let names = hugging_face_names(name, sandwich);
             assert_eq!(names.len(), n_names);
             for found in names {

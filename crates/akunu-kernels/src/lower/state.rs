@@ -21,9 +21,10 @@ impl Lowering<'_> {
             width: conv.width,
             taps: conv.taps,
             n_blocks: conv.state.n_blocks,
-            gated: match conv.form {
-                ConvForm::Silu => 0,
-                ConvForm::Gated => 1,
+            form: match conv.form {
+                ConvForm::Silu => short_conv::SILU,
+                ConvForm::Gated => short_conv::GATED,
+                ConvForm::Plain => short_conv::PLAIN,
             },
             has_bias: u32::from(conv.bias.is_some()),
             ..Default::default()

@@ -28,6 +28,8 @@ pub enum ConvForm {
     Silu,
     /// `to = c * (conv(b * x) + bias)`; a row of x begins with b, c and x, (3, width).
     Gated,
+    /// `to = conv(x) + bias`; a row of x begins with the inputs, (width).
+    Plain,
 }
 
 /// A causal convolution of each channel over the last tokens of its sequence.

@@ -79,6 +79,14 @@ impl Row {
         Row { states, ..self }
     }
 
+    /// How a row says a block, of which there are fewer than [`Row::NO_STATE`].
+    pub const fn state_number(block: Option<u32>) -> u16 {
+        match block {
+            Some(block) => block as u16,
+            None => Row::NO_STATE,
+        }
+    }
+
     /// The block of the state that it goes on from, if it is not the first of its sequence.
     pub const fn state_from(&self) -> Option<u32> {
         Row::block(self.states & 0xffff)

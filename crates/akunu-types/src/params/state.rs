@@ -15,8 +15,8 @@ shared_struct! {
         12 => taps: u32,
         /// Blocks of states, at most 65535.
         16 => n_blocks: u32,
-        /// 0: silu of the sum; 1: x is b, c and x, and the sum of b * x is multiplied by c.
-        20 => gated: u32,
+        /// 0: silu of the sum; 1: x is b, c and x, and the sum of b * x is multiplied by c; 2: the sum as it is.
+        20 => form: u32,
         /// Whether a bias is added.
         24 => has_bias: u32,
         /// Unused, zero.

@@ -12,6 +12,8 @@ pub enum Arch {
     Qwen3Moe,
     /// Biases everywhere, attention sinks and a window.
     GptOss,
+    /// Delta rules in most layers, and gates of attention.
+    Qwen35,
 }
 
 impl Arch {
@@ -22,6 +24,7 @@ impl Arch {
             Arch::Olmoe => "olmoe",
             Arch::Qwen3Moe => "qwen3moe",
             Arch::GptOss => "gpt-oss",
+            Arch::Qwen35 => "qwen35",
         }
     }
 }
@@ -64,16 +67,20 @@ impl ModelDims {
     pub fn attention(&self) -> Vec<(&'static str, Vec<u64>)> {
         let (dim, queries) = (self.dim, self.n_heads * self.head_dim);
         let keys = self.n_kv_heads * self.head_dim;
+        let gates = match self.arch {
+            Arch::Qwen35 => queries,
+            Arch::Llama | Arch::Olmoe | Arch::Qwen3Moe | Arch::GptOss => 0,
+        };
         let mut tensors = vec![
             ("attn_norm.weight", vec![dim]),
-            ("attn_q.weight", vec![dim, queries]),
+            ("attn_q.weight", vec![dim, queries + gates]),
             ("attn_k.weight", vec![dim, keys]),
             ("attn_v.weight", vec![dim, keys]),
             ("attn_output.weight", vec![queries, dim]),
         ];
         let norms = match self.arch {
             Arch::Olmoe => Some([queries, keys]),
-            Arch::Qwen3Moe => Some([self.head_dim; 2]),
+            Arch::Qwen3Moe | Arch::Qwen35 => Some([self.head_dim; 2]),
             Arch::Llama | Arch::GptOss => None,
         };
         if let Some([of_queries, of_keys]) = norms {
@@ -97,11 +104,21 @@ impl ModelDims {
         match &self.experts {
             Some(experts) => experts.tensors(self),
             None => vec![
-                ("ffn_norm.weight", vec![self.dim]),
+                (self.ffn_norm(), vec![self.dim]),
                 ("ffn_gate.weight", vec![self.dim, self.ffn]),
                 ("ffn_up.weight", vec![self.dim, self.ffn]),
                 ("ffn_down.weight", vec![self.ffn, self.dim]),
             ],
+        }
+    }
+}
+
+impl ModelDims {
+    /// What the norm before the feed-forward block is called.
+    fn ffn_norm(&self) -> &'static str {
+        match self.arch {
+            Arch::GptOss | Arch::Qwen35 => "post_attention_norm.weight",
+            Arch::Llama | Arch::Olmoe | Arch::Qwen3Moe => "ffn_norm.weight",
         }
     }
 }
@@ -111,10 +128,7 @@ impl ExpertDims {
     fn tensors(&self, model: &ModelDims) -> Vec<(&'static str, Vec<u64>)> {
         let ExpertDims { count, ffn, .. } = *self;
         let dim = model.dim;
-        let norm = match model.arch {
-            Arch::GptOss => "post_attention_norm.weight",
-            _ => "ffn_norm.weight",
-        };
+        let norm = model.ffn_norm();
         let mut tensors = vec![
             (norm, vec![dim]),
             ("ffn_gate_inp.weight", vec![dim, count]),

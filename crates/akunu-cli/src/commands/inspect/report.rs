@@ -87,6 +87,10 @@ impl LayerKind {
                 None => kinds.push(LayerKind { layers: 1, layer }),
             }
         }
+        if let Some(mtp) = &model.mtp {
+            let layer = format!("a block that guesses tokens (MTP): {}", mtp.layer);
+            kinds.push(LayerKind { layers: 1, layer });
+        }
         kinds
     }
 }

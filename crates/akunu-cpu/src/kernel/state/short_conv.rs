@@ -1,9 +1,9 @@
-//! `s[r] = Σ_t weight[c][t] * u[r - (taps - 1) + t][c] + bias[c]`, and `silu(s)` or `c * s`.
+//! `s[r] = Σ_t weight[c][t] * u[r - (taps - 1) + t][c] + bias[c]`, and `silu(s)`, `c * s` or s.
 //!
 //! A vector has channels. A row that goes on from the `taps - 1` rows right before it finds their inputs in x, whoever computes
 //! those; the first rows of a sequence need its state, and whoever computes its first row computes them and all states.
 
-use akunu_kernels::kernel::state::short_conv::{self, MAX_TAPS};
+use akunu_kernels::kernel::state::short_conv::{self, GATED, MAX_TAPS, PLAIN};
 use akunu_types::params::ShortConvParams;
 
 use super::walk::Walk;
@@ -136,9 +136,9 @@ impl<'a, L: Lanes> Channels<'a, L> {
     /// What is convolved at a row.
     #[inline(always)]
     fn input(&self, at: usize) -> L {
-        match self.p.gated {
-            0 => self.x(at, 0),
-            _ => self.x(at, 0).mul(self.x(at, 2)),
+        match self.p.form {
+            GATED => self.x(at, 0).mul(self.x(at, 2)),
+            _ => self.x(at, 0),
         }
     }
 
@@ -161,9 +161,10 @@ impl<'a, L: Lanes> Channels<'a, L> {
             sum = weight.fma(input, sum);
         }
         let sum = sum.add(self.bias);
-        let result = match self.p.gated {
-            0 => silu(sum),
-            _ => self.x(at, 1).mul(sum),
+        let result = match self.p.form {
+            GATED => self.x(at, 1).mul(sum),
+            PLAIN => sum,
+            _ => silu(sum),
         };
         let place = at * self.p.width as usize + self.first;
         // SAFETY: `own`: these channels of a row are computed once.

@@ -5,6 +5,7 @@ mod drafting;
 mod gbnf;
 mod grammar;
 mod hostile;
+mod mtp;
 mod rules;
 mod speculation;
 mod talk;

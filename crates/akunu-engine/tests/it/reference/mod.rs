@@ -83,6 +83,30 @@ fn qwen35() {
     agrees("qwen35");
 }
 
+/// The same beside the block for multi-token prediction, which changes no logits.
+#[test]
+fn qwen35_mtp() {
+    agrees("qwen35-mtp");
+}
+
+/// Experts beside such a block.
+#[test]
+fn glm4moe_mtp() {
+    agrees("glm4moe-mtp");
+}
+
+/// Attention beside Mamba-2, with the factors of all products, which GGUF files have in their weights.
+#[test]
+fn falcon_h1() {
+    agrees("falcon-h1");
+}
+
+/// The same with a norm behind the gate.
+#[test]
+fn falcon_h1_with_a_norm() {
+    agrees("falcon-h1-norm");
+}
+
 /// Convolutions and experts that a bias chooses.
 #[test]
 fn lfm2moe() {

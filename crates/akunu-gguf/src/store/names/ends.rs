@@ -81,6 +81,7 @@ pub(super) const MODULES: &[Module] = &[
             Always("final_norm"),
             Always("norm_f"),
             Always("ln_f"),
+            Always("final_layernorm"),
         ],
     ),
     module("output", "output", &[Always("lm_head"), Always("output")]),
@@ -93,6 +94,8 @@ pub(super) const WHOLE: &[Module] = &[
         "blk.{}.layer_output_scale.weight",
         &[Always("layers.{}.layer_scalar")],
     ),
+    // Falcon-H1.
+    module("layers.{}.ffn_norm_alone", "blk.{}.ffn_norm", &[]),
     module("rope_freqs", "rope_freqs.weight", &[]),
     module("rope_factors_short", "rope_factors_short.weight", &[]),
     module("rope_factors_long", "rope_factors_long.weight", &[]),

@@ -56,6 +56,7 @@ pub(super) const MODULES: &[Module] = &[
             NoSandwich("layers.{}.post_attention_layernorm"),
             Always("layers.{}.pre_feedforward_layernorm"),
             Always("layers.{}.pre_mlp_layernorm"),
+            Always("layers.{}.pre_ff_layernorm"),
             Always("layers.{}.mlp_norm"),
             Always("h.{}.ln_2"),
             Always("layers.{}.ffn_norm"),

@@ -112,7 +112,12 @@ mod tests {
             (gate_row(dtype), params(n, k)),
             (down_row(dtype), params(k, n)),
         ]
-        .map(|(row, params)| (row.launch)(&row.args(bytemuck::bytes_of(&params), &Constants::none()), &chip))
+        .map(|(row, params)| {
+            (row.launch)(
+                &row.args(bytemuck::bytes_of(&params), &Constants::none()),
+                &chip,
+            )
+        })
     }
 
     /// Fails if gate and up stage x in more threadgroups than run at once, or if most of a large GPU is idle: OLMoE's shapes.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! s[r] = Σ_t weight[c][t] * u[r - (taps - 1) + t][c] + bias[c]
-//! to = silu(s), u = x      or      to = c * s, u = b * x
+//! to = silu(s), u = x      or      to = c * s, u = b * x      or      to = s, u = x
 //! ```
 //!
 //! The state holds u of the last `taps - 1` tokens, the oldest first. A row behind as many rows of its own sequence finds them in
@@ -19,6 +19,13 @@ use crate::twin::Twin;
 
 /// Tokens that a result depends on, at most.
 pub const MAX_TAPS: u32 = 4;
+
+/// The values of [`ShortConvParams::form`]: `silu(s)`, `c * s`, s.
+pub const SILU: u32 = 0;
+/// See [`SILU`].
+pub const GATED: u32 = 1;
+/// See [`SILU`].
+pub const PLAIN: u32 = 2;
 
 buffers! {
     pub struct Buffers, Slices(p: ShortConvParams at 6) {
@@ -52,9 +59,9 @@ fn launch(args: &Args, chip: &ChipConfig) -> Launch {
 
 /// Elements of a row of x.
 fn width_of_x(p: &ShortConvParams) -> u32 {
-    match p.gated {
-        0 => p.width,
-        _ => p.width.saturating_mul(3),
+    match p.form {
+        GATED => p.width.saturating_mul(3),
+        _ => p.width,
     }
 }
 
@@ -83,9 +90,9 @@ fn twin(t: &mut Twin) {
     let (width, taps) = (p.width as usize, p.taps as usize);
     for (at, row) in b.rows.iter().enumerate().filter(|(_, row)| row.is_active()) {
         let x = &b.x[at * p.stride as usize..][..width_of_x(&p) as usize];
-        let input = |channel: usize| match p.gated {
-            0 => x[channel],
-            _ => x[channel] * x[2 * width + channel],
+        let input = |channel: usize| match p.form {
+            GATED => x[channel] * x[2 * width + channel],
+            _ => x[channel],
         };
         let mut window = loaded(b.states, (taps - 1) * width, row);
         window.extend((0..width).map(input));
@@ -98,9 +105,10 @@ fn twin(t: &mut Twin) {
             if p.has_bias != 0 {
                 sum += b.bias[channel];
             }
-            b.to[at * width + channel] = match p.gated {
-                0 => sum / (1.0 + (-sum).exp()),
-                _ => x[width + channel] * sum,
+            b.to[at * width + channel] = match p.form {
+                GATED => x[width + channel] * sum,
+                PLAIN => sum,
+                _ => sum / (1.0 + (-sum).exp()),
             };
         }
         store(b.states, &window[width..], row);
@@ -113,34 +121,41 @@ mod cases {
     use crate::case::{Case, Rng};
     use crate::kernel::state::awkward::{N_BLOCKS, Step, steps};
 
-    /// Both forms, each number of taps, rows of x with and without something behind them, on every awkward step.
+    /// All forms, each number of taps, rows of x with and without something behind them, on every awkward step.
     pub fn all() -> Vec<Case> {
         let shapes = [
             Shape {
                 width: 64,
                 taps: 3,
-                gated: true,
+                form: GATED,
                 has_bias: false,
                 stride: 192,
             },
             Shape {
                 width: 71,
                 taps: 4,
-                gated: false,
+                form: SILU,
                 has_bias: true,
                 stride: 75,
             },
             Shape {
                 width: 300,
                 taps: 2,
-                gated: true,
+                form: GATED,
                 has_bias: true,
                 stride: 900,
             },
             Shape {
+                width: 96,
+                taps: 2,
+                form: PLAIN,
+                has_bias: false,
+                stride: 96,
+            },
+            Shape {
                 width: 1,
                 taps: 4,
-                gated: false,
+                form: SILU,
                 has_bias: false,
                 stride: 1,
             },
@@ -153,7 +168,7 @@ mod cases {
     struct Shape {
         width: u32,
         taps: u32,
-        gated: bool,
+        form: u32,
         has_bias: bool,
         stride: u32,
     }
@@ -166,7 +181,7 @@ mod cases {
             width: shape.width,
             taps: shape.taps,
             n_blocks: N_BLOCKS,
-            gated: u32::from(shape.gated),
+            form: shape.form,
             has_bias: u32::from(shape.has_bias),
             ..Default::default()
         };
@@ -174,7 +189,7 @@ mod cases {
         let mut rng = Rng::new(u64::from(width + taps));
         let n_rows = step.rows.len();
         let state = (N_BLOCKS * (taps - 1) * width) as usize;
-        let form = if shape.gated { "gated" } else { "silu" };
+        let form = ["silu", "gated", "plain"][shape.form as usize];
         Case::new(
             format!("{}, {width} x {taps}, {form}", step.label),
             &params,
