@@ -11,6 +11,7 @@
 //! which is the residual stream from there on. Other vectors live for a block ([`scratch`]). What differs between models
 //! comes from fields of the layers; nothing here asks for a name.
 
+mod attention;
 mod choice;
 mod experts;
 mod images;
@@ -24,17 +25,17 @@ mod shift;
 mod speech;
 mod states;
 mod texts;
+mod turn;
 mod vision;
 
 use std::collections::HashMap;
 
 use akunu_arch::{
-    self as arch, Activation, Attention, BlockNorms, Cross, DenseActivation, Ffn, Gated, Linear,
-    Mixer, NormKind,
+    self as arch, Activation, BlockNorms, DenseActivation, Ffn, Gated, Linear, Mixer, NormKind,
 };
 use akunu_program::{
-    ActivationFunction, Buffer, DistanceBias, GateFunction, HeadNorms, Heads, LayerCache,
-    LearnedBy, Matrix, Op, Pairing, Rope, RowKeys, Rows, Slice, Weights, op,
+    ActivationFunction, Buffer, DistanceBias, GateFunction, LayerCache, LearnedBy, Matrix, Op,
+    Rows, Slice, Weights, op,
 };
 
 pub(crate) use choice::{Lists, Outputs};
@@ -45,6 +46,7 @@ pub(crate) use shift::{Keys, shift};
 pub(crate) use speech::{Signal, Spoken};
 pub(crate) use states::LayerStates;
 pub(crate) use texts::TextPlaces;
+pub(crate) use turn::{divisors, pairing};
 pub(crate) use vision::Sight;
 
 use crate::weights::{Bound, Weight};
@@ -346,232 +348,6 @@ impl<'a> Builder<'a> {
         std::mem::swap(&mut self.stream, &mut self.aside);
     }
 
-    fn attention(
-        &mut self,
-        attention: &Attention<Weight, Slice>,
-        norms: &BlockNorms<Slice>,
-        (x, memory): (Slice, &AttentionMemory),
-    ) {
-        if let Some(latent) = &attention.latent {
-            return self.latent_attention(attention, latent, norms, (x, memory));
-        }
-        if attention.keys_of.is_some() {
-            return self.attention_to_earlier(attention, norms, (x, memory));
-        }
-        let [q_dim, kv_dim] = [attention.q_dim(), attention.kv_dim()];
-        let vectors = [q_dim, kv_dim, kv_dim, q_dim].map(|width| self.scratch.take(width));
-        let [q, k, v, to] = vectors.each_ref().map(Vector::slice);
-        let both = (attention.has_gate).then(|| self.scratch.take(2 * q_dim));
-        let queries = both.as_ref().map_or(q, Vector::slice);
-        let products = [
-            (&attention.q, queries),
-            (&attention.k, k),
-            (&attention.v, v),
-        ];
-        let v = match keys_are_values(attention, memory) {
-            true => {
-                self.products(Of::all(x, "q, k"), &products[..2]);
-                k
-            }
-            false => {
-                self.products(Of::all(x, "q, k, v"), &products);
-                v
-            }
-        };
-        let own_gate = attention.gate.as_ref().map(|linear| {
-            let gate = self.scratch.take(q_dim);
-            self.products(Of::all(x, "attention gate"), &[(linear, gate.slice())]);
-            gate
-        });
-        let gate = both.map(|both| self.split_queries(attention, both.slice(), q));
-        let gate = gate.or(own_gate);
-        let [normed_q, normed_k] = [q_dim, kv_dim].map(|width| {
-            let norms = attention.row_norm.as_ref();
-            norms.map(|_| self.scratch.take(width))
-        });
-        let [q, k] = match (&attention.row_norm, &normed_q, &normed_k) {
-            (Some(norms), Some(to_q), Some(to_k)) => {
-                let (to_q, to_k) = (to_q.slice(), to_k.slice());
-                self.norm((Rows::All, q_dim), &norms.q, q, to_q);
-                self.norm((Rows::All, kv_dim), &norms.k, k, to_k);
-                [to_q, to_k]
-            }
-            _ => [q, k],
-        };
-        let normed_v = attention
-            .value_eps
-            .map(|eps| self.norm_values(attention, eps, v));
-        let v = normed_v.as_ref().map_or(v, Vector::slice);
-        match memory.keys {
-            SeenKeys::Pages { cache, centre } => {
-                let turned = self.turned_by_axes(attention, [q, k], memory.divisors);
-                let [q, k] = turned.as_ref().map_or([q, k], |turned| turned.heads);
-                let (norms, normed) = match turned {
-                    Some(_) => (None, None),
-                    None => self.head_norms(attention, [q, k]),
-                };
-                let [q, k] = normed
-                    .as_ref()
-                    .map_or([q, k], |heads| heads.each_ref().map(Vector::slice));
-                self.ops.push(Op::RopeStore(op::RopeStore {
-                    q,
-                    k,
-                    v,
-                    heads: heads(attention),
-                    rope: match &turned {
-                        Some(turned) => turned.rope,
-                        None => rope(attention, memory.divisors),
-                    },
-                    norms,
-                    centre,
-                    cache,
-                }));
-                self.attend(attention, cache, [q, to]);
-            }
-            SeenKeys::Text { distances, turns } => {
-                let turned = [(q, attention.heads), (k, attention.kv_heads)];
-                for (x, n_heads) in turned.into_iter().filter(|_| attention.rope.is_some()) {
-                    self.ops.push(Op::Rope(op::Rope {
-                        x,
-                        n_heads,
-                        head_dim: attention.head_dim,
-                        rope: rope(attention, memory.divisors),
-                    }));
-                }
-                if let Some(turns) = turns {
-                    self.ops.extend(turned.map(|(x, n_heads)| {
-                        Op::TurnHeads(op::TurnHeads {
-                            x,
-                            n_heads,
-                            head_dim: attention.head_dim,
-                            turns,
-                        })
-                    }));
-                }
-                self.ops.push(Op::AttendRows(op::AttendRows {
-                    q,
-                    k,
-                    v,
-                    to,
-                    heads: heads(attention),
-                    keys: match attention.window {
-                        Some(window) => RowKeys::Nearby { reach: window / 2 },
-                        None => RowKeys::OwnText,
-                    },
-                    scale: attention.scale,
-                    bias: distances,
-                }));
-            }
-        }
-        let gated = gate.map(|gate| self.gated_result(&gate, to, q_dim));
-        let to = gated.as_ref().map_or(to, Vector::slice);
-        self.add_to_stream(&attention.output, to, norms, "attention output");
-    }
-
-    /// Norms of the heads of queries and keys that are computed where heads turn; or, for heads that turn by pairs of neighbours, which
-    /// no kernel normalises, the normalised heads.
-    fn head_norms(
-        &mut self,
-        attention: &Attention<Weight, Slice>,
-        heads: [Slice; 2],
-    ) -> (Option<HeadNorms>, Option<[Vector; 2]>) {
-        let Some(norms) = &attention.qk_norm else {
-            return (None, None);
-        };
-        if pairing(attention) == Pairing::Halves {
-            return (turned_norms(attention), None);
-        }
-        (None, Some(self.normed_heads(attention, norms, heads)))
-    }
-
-    /// The heads of queries and keys, normalised.
-    fn normed_heads(
-        &mut self,
-        attention: &Attention<Weight, Slice>,
-        norms: &arch::HeadNorms<Slice>,
-        heads: [Slice; 2],
-    ) -> [Vector; 2] {
-        let to = [attention.q_dim(), attention.kv_dim()].map(|width| self.scratch.take(width));
-        let counts = [attention.heads, attention.kv_heads];
-        let of = heads
-            .into_iter()
-            .zip([norms.q, norms.k])
-            .zip(counts)
-            .zip(&to);
-        for (((x, weight), n_heads), to) in of {
-            self.ops.push(Op::HeadNorm(op::HeadNorm {
-                x,
-                weight,
-                to: to.slice(),
-                n_heads,
-                head_dim: attention.head_dim,
-                eps: norms.eps,
-            }));
-        }
-        to
-    }
-
-    /// Attention of turned queries to keys in pages.
-    fn attend(
-        &mut self,
-        attention: &Attention<Weight, Slice>,
-        cache: LayerCache,
-        [q, to]: [Slice; 2],
-    ) {
-        self.ops.extend(scaled_queries(attention, q));
-        self.ops.push(Op::Attend(op::Attend {
-            q,
-            to,
-            heads: heads(attention),
-            cache,
-            scale: attention.scale * magnitude(attention),
-            softcap: attention.softcap,
-            sinks: attention.sinks,
-        }));
-    }
-
-    /// Values whose heads are divided by their root mean square.
-    fn norm_values(&mut self, attention: &Attention<Weight, Slice>, eps: f32, v: Slice) -> Vector {
-        let Some(weight) = self.ones else {
-            unreachable!("models with such values have ones");
-        };
-        let to = self.scratch.take(attention.kv_dim());
-        self.ops.push(Op::HeadNorm(op::HeadNorm {
-            x: v,
-            weight,
-            to: to.slice(),
-            n_heads: attention.kv_heads,
-            head_dim: attention.head_dim,
-            eps,
-        }));
-        to
-    }
-
-    fn cross_attention(&mut self, cross: &Cross<Weight, Slice>, memory: &CrossMemory) {
-        let (attention, q) = (&cross.attention, memory.q.into());
-        let x = self.norm_aside(&cross.norm);
-        self.products(Of::all(x, "q across"), &[(&attention.q, q)]);
-        let to = self.scratch.take(attention.q_dim());
-        self.ops.push(Op::AttendRows(op::AttendRows {
-            q,
-            k: memory.k.into(),
-            v: memory.v.into(),
-            to: to.slice(),
-            heads: heads(attention),
-            keys: RowKeys::Across {
-                n_keys: memory.n_keys,
-            },
-            scale: attention.scale,
-            bias: None,
-        }));
-        self.add_to_stream(
-            &attention.output,
-            to.slice(),
-            &BlockNorms::NONE,
-            "attention across",
-        );
-    }
-
     fn feed_forward(
         &mut self,
         ffn: &Ffn<Weight, Slice>,
@@ -785,14 +561,6 @@ impl Of {
     }
 }
 
-/// Whether keys and values are one product, which is then computed once. Those of texts turn in place, so that values need their own.
-fn keys_are_values(attention: &Attention<Weight, Slice>, memory: &AttentionMemory) -> bool {
-    let (k, v) = (&attention.k, &attention.v);
-    let is_same =
-        (&k.weight.name, k.weight.matrix, k.bias) == (&v.weight.name, v.weight.matrix, v.bias);
-    is_same && matches!(memory.keys, SeenKeys::Pages { .. })
-}
-
 fn gate_function(activation: Activation) -> GateFunction {
     match activation {
         Activation::Silu => GateFunction::Silu,
@@ -807,82 +575,5 @@ fn activation_function(activation: DenseActivation) -> ActivationFunction {
         DenseActivation::GeluErf => ActivationFunction::GeluErf,
         DenseActivation::Gelu => ActivationFunction::Gelu,
         DenseActivation::ReluSquared => ActivationFunction::ReluSquared,
-    }
-}
-
-fn heads(attention: &Attention<Weight, Slice>) -> Heads {
-    Heads {
-        n_heads: attention.heads,
-        n_kv_heads: attention.kv_heads,
-        head_dim: attention.head_dim,
-    }
-}
-
-/// The norms of single heads, as the operations take them.
-fn turned_norms(attention: &Attention<Weight, Slice>) -> Option<HeadNorms> {
-    attention.qk_norm.as_ref().map(|norms| HeadNorms {
-        q: norms.q,
-        k: norms.k,
-        eps: norms.eps,
-        turn_first: norms.turn_first,
-    })
-}
-
-/// The turn of keys with these divisors. Those of keys that do not turn are infinite.
-fn rope(attention: &Attention<Weight, Slice>, divisors: Slice) -> Rope {
-    Rope {
-        pairing: pairing(attention),
-        theta: attention.rope.map_or(1.0, |rope| rope.theta),
-        freq_scale: attention.rope.map_or(1.0, |rope| rope.freq_scale),
-        turned_dim: attention.turned_dim(),
-        divisors,
-    }
-}
-
-/// The factor of scores whose queries and keys are both multiplied by the magnitude of a turn: 1 where a part of them does not turn.
-fn magnitude(attention: &Attention<Weight, Slice>) -> f32 {
-    match attention.turned_dim() == attention.head_dim {
-        true => turned_factor(attention),
-        false => 1.0,
-    }
-}
-
-/// The same of their elements that turn.
-fn turned_factor(attention: &Attention<Weight, Slice>) -> f32 {
-    let magnitude = attention.rope.map_or(1.0, |rope| rope.magnitude);
-    magnitude * magnitude
-}
-
-/// The operation that multiplies queries by the temperature of their positions, and those elements that turn by the magnitude.
-fn scaled_queries(attention: &Attention<Weight, Slice>, q: Slice) -> Option<Op> {
-    let turned_factor = turned_factor(attention) / magnitude(attention);
-    if attention.temperature.is_none() && turned_factor == 1.0 {
-        return None;
-    }
-    let temperature = attention.temperature;
-    Some(Op::ScaleQueries(op::ScaleQueries {
-        q,
-        n_heads: attention.heads,
-        head_dim: attention.head_dim,
-        turned_dim: attention.turned_dim(),
-        turned_factor,
-        temperature: temperature.map_or(0.0, |temperature| temperature.scale),
-        period: temperature.map_or(1, |temperature| temperature.period),
-    }))
-}
-
-/// Which elements of its heads turn together.
-pub(crate) fn pairing<M, V>(attention: &Attention<M, V>) -> Pairing {
-    match attention.rope.map(|rope| rope.pairing) {
-        Some(arch::Pairing::Interleaved) => Pairing::Interleaved,
-        Some(arch::Pairing::SplitHalves) | None => Pairing::Halves,
-    }
-}
-
-/// The divisors of a layer's attention: infinite where its keys do not turn, so that a turn leaves them as they are.
-pub(crate) fn divisors<M, V>(attention: &Attention<M, V>, rope_freqs: &[f32]) -> Vec<f32> {
-    match attention.rope {
-        Some(rope) => rope.divisors(attention.head_dim, rope_freqs),
-        None => vec![f32::INFINITY; attention.head_dim as usize / 2],
     }
 }

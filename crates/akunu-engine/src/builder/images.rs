@@ -3,7 +3,8 @@
 use akunu_arch::{Attention, RopeAxes};
 use akunu_program::{Axes, Buffer, Op, Rope, Slice, op};
 
-use super::{Builder, Vector, rope};
+use super::turn::rope;
+use super::{Builder, Vector};
 use crate::weights::Weight;
 
 /// Memory for the images of a step. Each row of the step has a place, and only rows of images use theirs.

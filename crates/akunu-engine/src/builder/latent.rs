@@ -9,12 +9,13 @@
 //! The key is the value too; what the sum has of its turned part is left out. The products with matrices of heads are those of experts,
 //! where every row uses all of them.
 
-use akunu_arch::{BlockNorms, ExpertLinear, Latent};
+use akunu_arch::{Attention, BlockNorms, ExpertLinear, Latent};
 use akunu_program::{Op, Rows, Slice, op};
 
 use super::experts::matrix;
 use super::scratch::Vector;
-use super::{Attention, AttentionMemory, Builder, Of, SeenKeys, heads, rope};
+use super::turn::{heads, rope};
+use super::{AttentionMemory, Builder, Of, SeenKeys};
 use crate::weights::{Bound, Weight};
 
 /// Pieces of rows: where the first begins, the elements of a row, and those from one piece to the next.

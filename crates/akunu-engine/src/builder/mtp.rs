@@ -11,14 +11,13 @@
 //!
 //! The model reads the same slots afterwards, and overwrites what the guesses have left there.
 
-use akunu_arch::{BlockNorms, Mixer, MtpBlock};
+use akunu_arch::{Attention, BlockNorms, Mixer, MtpBlock};
 use akunu_program::op::StatePool;
 use akunu_program::{Heads, Op, Rows, Slice, op};
 
 use super::scratch::Vector;
-use super::{
-    Attention, AttentionMemory, Builder, LayerMemory, MixerMemory, Of, SeenKeys, rope, turned_norms,
-};
+use super::turn::{rope, turned_norms};
+use super::{AttentionMemory, Builder, LayerMemory, MixerMemory, Of, SeenKeys};
 use crate::weights::{Bound, Weight};
 
 /// The memory of the block.

@@ -1,10 +1,11 @@
 //! Attention to the keys and values of an earlier layer.
 
-use akunu_arch::BlockNorms;
+use akunu_arch::{Attention, BlockNorms};
 use akunu_program::{Op, Slice, op};
 
 use super::scratch::Vector;
-use super::{Attention, AttentionMemory, Builder, Of, SeenKeys, heads, rope};
+use super::turn::{heads, rope};
+use super::{AttentionMemory, Builder, Of, SeenKeys};
 use crate::weights::Weight;
 
 impl Builder<'_> {

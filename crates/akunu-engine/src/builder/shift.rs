@@ -2,7 +2,8 @@
 
 use akunu_program::{Op, Rope, op};
 
-use super::{AttentionMemory, LayerMemory, SeenKeys, heads, rope};
+use super::turn::{heads, rope};
+use super::{AttentionMemory, LayerMemory, SeenKeys};
 use crate::weights::Bound;
 
 /// What becomes of keys that move.

@@ -1,11 +1,13 @@
 //! Mixers with a state, and the gate of attention.
 
-use akunu_arch::{BlockNorms, DeltaNet, HeadOrder, Linear, ShortConv, Ssd, SsdGate, Taps};
+use akunu_arch::{
+    Attention, BlockNorms, DeltaNet, HeadOrder, Linear, ShortConv, Ssd, SsdGate, Taps,
+};
 use akunu_program::op::StatePool;
 use akunu_program::{GateFunction, Op, Slice, op};
 
 use super::scratch::Vector;
-use super::{Attention, Builder, Of};
+use super::{Builder, Of};
 use crate::weights::Weight;
 
 /// The states of one layer.
