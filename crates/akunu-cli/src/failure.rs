@@ -68,6 +68,15 @@ pub enum Failure {
     /// A name of the catalogue that is no model.
     #[error("`{0}` is for tests and cannot be run as a model; see `akunu-cli pull --list`")]
     NotAModel(String),
+    /// An image for a model without a vision tower.
+    #[error(
+        "{}: its folder has no vision tower (mmproj….gguf) for this model: give one with --mmproj FILE",
+        model.display()
+    )]
+    NoTower {
+        /// The model.
+        model: PathBuf,
+    },
     /// A Whisper where another model is needed.
     #[error("{} is a Whisper, which transcribes speech; give a model that {needs}", path.display())]
     IsSpeech {

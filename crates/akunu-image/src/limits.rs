@@ -18,6 +18,9 @@ pub struct Limits {
     pub max_pixels: u64,
     /// Bytes that a decoder may allocate: 512 MiB, enough for 16-bit RGBA of [`max_pixels`](Self::max_pixels).
     pub max_memory: u64,
+    /// Makes room for further limits.
+    #[doc(hidden)]
+    pub _more: (),
 }
 
 impl Default for Limits {
@@ -27,6 +30,7 @@ impl Default for Limits {
             max_side: 16_384,
             max_pixels: 64 << 20,
             max_memory: 512 << 20,
+            _more: (),
         }
     }
 }

@@ -1,6 +1,13 @@
 //! Decoded pixels.
 
 /// Width and height in pixels.
+///
+/// ```
+/// use akunu_image::Size;
+///
+/// let tile = Size { width: 512, height: 512 };
+/// assert_eq!(tile, Size::square(512));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     /// Pixels of a row.

@@ -6,11 +6,11 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use akunu_engine::{
-    Adapters, CancelFlag, DRY_BREAKERS, Fed, GenerateOptions, Generation, Grammar, LOOP_WINDOW,
-    LogitRules, Overflow, Sampling, SamplingOptions, Session, SessionOptions, Speculated,
-    Speculation, Watch,
+    Adapters, CancelFlag, DRY_BREAKERS, Fed, GenerateOptions, Generation, Grammar, ImageSpan,
+    LOOP_WINDOW, LogitRules, Overflow, Prompt, Sampling, SamplingOptions, Session, SessionOptions,
+    Speculated, Speculation, Watch,
 };
-use akunu_tokenizer::{Message, TokenizerError};
+use akunu_tokenizer::Message;
 
 use crate::channels::Channels;
 use crate::error::Error;
@@ -134,6 +134,32 @@ impl Chat {
     /// Asks a question, and returns the reply as an iterator of pieces of text.
     pub fn ask(&mut self, question: impl Into<String>) -> Result<Reply<'_>, Error> {
         self.ask_watched(question, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// Asks a question about images, which [`Vision::look`](crate::Vision::look) has seen. They stay in the conversation: later
+    /// questions may be about them too. A conversation that was saved cannot go on with its images in another process.
+    #[cfg(feature = "images")]
+    pub fn ask_with(
+        &mut self,
+        question: impl Into<String>,
+        images: &[crate::Image],
+    ) -> Result<Reply<'_>, Error> {
+        self.ask_with_watched(question, images, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// Like [`Chat::ask_with`], with `watch` as in [`Chat::ask_watched`].
+    #[cfg(feature = "images")]
+    pub fn ask_with_watched(
+        &mut self,
+        question: impl Into<String>,
+        images: &[crate::Image],
+        watch: &mut Watch<'_>,
+    ) -> Result<Reply<'_>, Error> {
+        self.apply_options()?;
+        let before = self.history.before();
+        self.history.show(images);
+        self.say(crate::images::message(question.into(), images));
+        self.reply(before, watch)
     }
 
     /// Like [`Chat::ask`]; `watch` is called with the progress of reading the question, and may end it with
@@ -305,6 +331,8 @@ pub(crate) struct Started<'s> {
     pub text: String,
     /// Tokens of the session before those of the reply.
     pub n_prompt: usize,
+    /// The images among those.
+    pub images: Vec<ImageSpan>,
     pub channels: Channels,
     pub stats: ReplyStats,
 }
@@ -321,14 +349,15 @@ impl ChatOptions {
         watch: &mut Watch<'_>,
     ) -> Result<Started<'s>, Error> {
         session.set_adapters(&self.adapters)?;
-        let ids = self.prompt(session, history)?;
+        let Prompt { tokens, images } = self.prompt(session, history)?;
         let open = Open {
             text: String::new(),
-            n_prompt: ids.len(),
+            n_prompt: tokens.len(),
+            images,
             channels: Channels::default(),
         };
-        let overflow = self.overflow(session, ids.len());
-        self.reply(session, (&ids, open), overflow, watch)
+        let overflow = self.overflow(session, tokens.len());
+        self.reply(session, (tokens, open), overflow, watch)
     }
 
     /// A reply with a length of its own may be longer than what its prompt leaves: then its own beginning gives way.
@@ -352,44 +381,45 @@ impl ChatOptions {
         let ids = session.tokens().to_vec();
         if ids.len() < context || !self.slides {
             let overflow = self.overflow(session, open.n_prompt);
-            return self.reply(session, (&ids, open), overflow, watch);
+            return self.reply(session, (ids, open), overflow, watch);
         }
         if open.n_prompt <= context / 2 {
             let keep = open.n_prompt;
-            return self.reply(session, (&ids, open), Overflow::Shift { keep }, watch);
+            return self.reply(session, (ids, open), Overflow::Shift { keep }, watch);
         }
         // The turns before the reply fill the context: the oldest of them go, then the beginning of the reply.
         let mut answer = &ids[open.n_prompt..];
         let room = (context / 2).saturating_sub(answer.len());
-        let mut prompt = self.fit(session, history, room)?;
-        let left = context.saturating_sub(prompt.len());
+        let Prompt { mut tokens, images } = self.fit(session, history, room)?;
+        let left = context.saturating_sub(tokens.len());
         if answer.len() >= left {
             answer = &answer[answer.len() - left / 2..];
         }
         let open = Open {
-            n_prompt: prompt.len(),
+            n_prompt: tokens.len(),
+            images,
             ..open
         };
-        prompt.extend(answer);
-        let ids = prompt;
-        self.reply(session, (&ids, open), Overflow::Stop, watch)
+        tokens.extend(answer);
+        self.reply(session, (tokens, open), Overflow::Stop, watch)
     }
 
-    /// Reads `ids`, which end with what there is of the reply, and generates what follows.
+    /// Reads `tokens`, which end with what there is of the reply, and generates what follows.
     fn reply<'s>(
         &self,
         session: &'s mut Session,
-        (ids, open): (&[u32], Open),
+        (tokens, open): (Vec<u32>, Open),
         overflow: Overflow,
         watch: &mut Watch<'_>,
     ) -> Result<Started<'s>, Error> {
         let begin = Instant::now();
         let context = session.context() as usize;
         // A full context is read already, and is shifted by the generation.
-        let is_full = session.tokens() == ids && ids.len() >= context;
+        let is_full = session.tokens() == tokens && tokens.len() >= context;
+        let images = open.images.clone();
         let prompt = match is_full {
-            true => Fed::reused(ids.len()),
-            false => session.feed_until(ids, &self.cancel, watch)?,
+            true => Fed::reused(tokens.len()),
+            false => session.feed_prompt_until(Prompt { tokens, images }, &self.cancel, watch)?,
         };
         let stats = ReplyStats {
             prompt,
@@ -425,6 +455,7 @@ impl ChatOptions {
         Ok(Started {
             text: open.text,
             n_prompt: open.n_prompt,
+            images: open.images,
             channels: open.channels,
             generation: session.generate(options)?,
             stats,
@@ -432,9 +463,9 @@ impl ChatOptions {
     }
 
     /// A conversation as tokens, without what has to be forgotten.
-    fn prompt(&self, session: &Session, history: &mut History) -> Result<Vec<u32>, TokenizerError> {
+    fn prompt(&self, session: &Session, history: &mut History) -> Result<Prompt, Error> {
         if !self.slides {
-            return turns::encode(session.model(), &history.messages);
+            return history.prompt(session.model(), &history.messages);
         }
         let context = session.context() as usize;
         let reply = self.max_tokens.unwrap_or(ROOM).min(context / 2);
@@ -442,14 +473,12 @@ impl ChatOptions {
     }
 
     /// The latest turns of a conversation, in at most `room` tokens.
-    fn fit(
-        &self,
-        session: &Session,
-        history: &mut History,
-        room: usize,
-    ) -> Result<Vec<u32>, TokenizerError> {
-        let encode = |messages: &[Message]| turns::encode(session.model(), messages);
-        history.window.fit(&history.messages, room, encode)
+    fn fit(&self, session: &Session, history: &mut History, room: usize) -> Result<Prompt, Error> {
+        let mut window = history.window;
+        let encode = |messages: &[Message]| history.prompt(session.model(), messages);
+        let prompt = window.fit(&history.messages, room, encode)?;
+        history.window = window;
+        Ok(prompt)
     }
 }
 

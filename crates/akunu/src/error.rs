@@ -80,6 +80,38 @@ pub enum Error {
     #[cfg(feature = "speech")]
     #[error(transparent)]
     Audio(#[from] akunu_audio::AudioError),
+    /// An image file cannot be read.
+    #[cfg(feature = "images")]
+    #[error(transparent)]
+    PictureFile(#[from] akunu_image::PictureError),
+    /// An image cannot be used.
+    #[cfg(feature = "images")]
+    #[error("the image {0}")]
+    Picture(#[from] akunu_image::PictureProblem),
+    /// The images of a tower cannot be prepared.
+    #[cfg(feature = "images")]
+    #[error("{}: images cannot be prepared: {why}", path.display())]
+    ImageProcessor {
+        /// The tower's file or folder.
+        path: std::path::PathBuf,
+        /// The reason.
+        why: akunu_image::ConfigError,
+    },
+    /// The model's chat template has no places for images.
+    #[cfg(feature = "images")]
+    #[error("the model's chat template has no places for images: use a model that reads images")]
+    NoPlaceForImages,
+    /// The vocabulary lacks a token that stands for images or around them.
+    #[cfg(feature = "images")]
+    #[error("the model has no token `{name}`: the vision tower is of another model")]
+    NoImageToken {
+        /// The token.
+        name: String,
+    },
+    /// A conversation that was restored has images, which are not part of its file.
+    #[cfg(feature = "images")]
+    #[error("an image of an earlier message is not there any more: ask about it again")]
+    ImageGone,
     /// A language that the speech model does not support.
     #[error("the model knows no language `{name}`; it knows {known}")]
     Language {

@@ -62,6 +62,14 @@ impl Error {
             Error::Fetch(_) => ErrorKind::Download,
             #[cfg(feature = "speech")]
             Error::Audio(_) => ErrorKind::Other,
+            #[cfg(feature = "images")]
+            Error::PictureFile(_)
+            | Error::Picture(_)
+            | Error::NoPlaceForImages
+            | Error::NoImageToken { .. }
+            | Error::ImageGone => ErrorKind::InvalidArgument,
+            #[cfg(feature = "images")]
+            Error::ImageProcessor { .. } => ErrorKind::UnsupportedModel,
             #[cfg(feature = "async")]
             Error::NoThread(_) => ErrorKind::Other,
             Error::ChatFile { .. } => ErrorKind::Other,

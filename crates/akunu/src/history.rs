@@ -1,8 +1,10 @@
 //! What was said in a conversation, and the way back from what could not be answered.
 
+use akunu_engine::{ImageSpan, Model, Prompt};
 use akunu_tokenizer::Message;
 
 use crate::channels::Channels;
+use crate::error::Error;
 use crate::reply::ReplyStats;
 use crate::window::Window;
 
@@ -11,6 +13,9 @@ use crate::window::Window;
 pub(crate) struct History {
     /// All messages, and what the model was told before.
     pub messages: Vec<Message>,
+    /// The images that messages name.
+    #[cfg(feature = "images")]
+    pub images: Vec<crate::images::Image>,
     /// What the model sees of them.
     pub window: Window,
     /// What the last reply took.
@@ -25,6 +30,8 @@ pub(crate) struct Open {
     pub text: String,
     /// Tokens of the session before it.
     pub n_prompt: usize,
+    /// The images among those.
+    pub images: Vec<ImageSpan>,
     /// Where it was cut.
     pub channels: Channels,
 }
@@ -39,6 +46,24 @@ pub(crate) struct Before {
 }
 
 impl History {
+    /// The conversation of these messages, up to where the answer begins.
+    pub fn prompt(&self, model: &Model, messages: &[Message]) -> Result<Prompt, Error> {
+        #[cfg(feature = "images")]
+        return crate::images::prompt(model, messages, &self.images);
+        #[cfg(not(feature = "images"))]
+        Ok(crate::turns::encode(model, messages)?.into())
+    }
+
+    /// Keeps images for messages that name them, and forgets those that no message names any more.
+    #[cfg(feature = "images")]
+    pub fn show(&mut self, images: &[crate::images::Image]) {
+        self.images = match crate::images::shown(&self.messages, &self.images) {
+            Ok(shown) => shown.into_iter().cloned().collect(),
+            Err(_) => std::mem::take(&mut self.images),
+        };
+        self.images.extend_from_slice(images);
+    }
+
     /// The way back to the present.
     pub fn before(&self) -> Before {
         Before {

@@ -11,6 +11,8 @@ mod error_kind;
 #[cfg(feature = "fetch")]
 mod fetch;
 mod history;
+#[cfg(feature = "images")]
+mod images;
 mod model;
 mod reply;
 mod reranker;
@@ -90,6 +92,11 @@ pub use akunu_engine::{
 };
 #[cfg(feature = "fetch")]
 pub use akunu_fetch::FetchError;
+#[cfg(feature = "images")]
+pub use akunu_image::{
+    ConfigError, Limits, Picture, PictureError, PictureProblem, Size, decode_base64,
+    decode_data_url,
+};
 /// The trait of devices, for [`Device::Custom`].
 pub use akunu_program::Device as CustomDevice;
 pub use akunu_tokenizer::{
@@ -103,6 +110,8 @@ pub use error::Error;
 pub use error_kind::ErrorKind;
 #[cfg(feature = "fetch")]
 pub use fetch::fetch;
+#[cfg(feature = "images")]
+pub use images::{Image, Vision};
 pub use model::Model;
 pub use reply::{Reply, ReplyStats};
 pub use reranker::{Ranking, Reranker};

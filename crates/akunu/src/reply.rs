@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use akunu_engine::{Fed, Generation, Session, Speculated, StopReason, Token};
+use akunu_engine::{Fed, Generation, ImageSpan, Session, Speculated, StopReason, Token};
 use akunu_tokenizer::Message;
 
 use crate::channels::{Channels, Heard};
@@ -36,6 +36,8 @@ pub struct Reply<'c> {
     begun: String,
     /// Tokens of the session before those of the reply.
     n_prompt: usize,
+    /// The images among those.
+    images: Vec<ImageSpan>,
     channels: Channels,
     thought: String,
     text: String,
@@ -95,6 +97,7 @@ impl<'c> Reply<'c> {
             before: Some(before),
             begun: started.text,
             n_prompt: started.n_prompt,
+            images: started.images,
             channels: started.channels,
             thought: String::new(),
             text: String::new(),
@@ -204,6 +207,7 @@ impl<'c> Reply<'c> {
         self.history.open = Some(Open {
             text,
             n_prompt: self.n_prompt,
+            images: std::mem::take(&mut self.images),
             channels: self.channels.clone(),
         });
         self.history.last = Some(self.stats);

@@ -9,6 +9,7 @@
 //! the window has to move, it moves until half of the room is free: with each move the model reads all
 //! that is left again, which should not happen at every question.
 
+use akunu_engine::Prompt;
 use akunu_tokenizer::Message;
 
 /// Where the window begins.
@@ -40,16 +41,16 @@ impl Window {
         &mut self,
         messages: &[Message],
         room: usize,
-        encode: impl Fn(&[Message]) -> Result<Vec<u32>, E>,
-    ) -> Result<Vec<u32>, E> {
-        let mut ids = encode(&self.seen(messages))?;
-        if ids.len() <= room {
-            return Ok(ids);
+        encode: impl Fn(&[Message]) -> Result<Prompt, E>,
+    ) -> Result<Prompt, E> {
+        let mut prompt = encode(&self.seen(messages))?;
+        if prompt.tokens.len() <= room {
+            return Ok(prompt);
         }
-        while ids.len() > room / 2 && self.forget_a_turn(messages) {
-            ids = encode(&self.seen(messages))?;
+        while prompt.tokens.len() > room / 2 && self.forget_a_turn(messages) {
+            prompt = encode(&self.seen(messages))?;
         }
-        Ok(ids)
+        Ok(prompt)
     }
 
     /// Forgets the oldest turn, unless it is the last.
@@ -88,12 +89,12 @@ mod tests {
     use std::convert::Infallible;
 
     /// A word is a token.
-    fn encode(messages: &[Message]) -> Result<Vec<u32>, Infallible> {
+    fn encode(messages: &[Message]) -> Result<Prompt, Infallible> {
         let words = messages.iter().flat_map(|message| {
             let text = message.content.as_str().unwrap_or_default();
             text.split(' ').map(|word| word.parse().unwrap_or(0))
         });
-        Ok(words.collect())
+        Ok(words.collect::<Vec<u32>>().into())
     }
 
     fn talk(turns: &[(&str, &str)], question: &str) -> Vec<Message> {
@@ -110,20 +111,24 @@ mod tests {
     fn the_oldest_turns_give_way_as_a_whole_and_the_system_stays() {
         let messages = talk(&[("1 2", "3"), ("4", "5 6"), ("7", "8")], "9");
         let mut window = Window::default();
-        let ids = window.fit(&messages, 10, encode).expect("encodes");
-        assert_eq!(ids, [99, 1, 2, 3, 4, 5, 6, 7, 8, 9], "it fits just so");
+        let prompt = window.fit(&messages, 10, encode).expect("encodes");
+        assert_eq!(
+            prompt.tokens,
+            [99, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+            "it fits just so"
+        );
         assert!(window.n_forgotten() == 0);
-        let ids = window.fit(&messages, 9, encode).expect("encodes");
-        assert_eq!(ids, [99, 7, 8, 9], "at most half of the room");
+        let prompt = window.fit(&messages, 9, encode).expect("encodes");
+        assert_eq!(prompt.tokens, [99, 7, 8, 9], "at most half of the room");
         let again = window.fit(&messages, 9, encode).expect("encodes");
-        assert_eq!(again, ids, "there is room now: it does not move");
+        assert_eq!(again, prompt, "there is room now: it does not move");
     }
 
     #[test]
     fn the_last_question_stays_whatever_its_length() {
         let messages = talk(&[("1", "2")], "3 4 5 6 7 8");
         let mut window = Window::default();
-        let ids = window.fit(&messages, 4, encode).expect("encodes");
-        assert_eq!(ids, [99, 3, 4, 5, 6, 7, 8]);
+        let prompt = window.fit(&messages, 4, encode).expect("encodes");
+        assert_eq!(prompt.tokens, [99, 3, 4, 5, 6, 7, 8]);
     }
 }

@@ -3,6 +3,7 @@
 mod conversation;
 mod editing;
 mod lines;
+mod pictures;
 mod quoted;
 mod saved;
 mod settings;
@@ -25,6 +26,7 @@ use akunu::{ChatOptions, EngineError, LOOP_WINDOW, Model};
 use clap::{Parser, ValueEnum};
 use conversation::{Conversation, Shown};
 use lines::{Line, Lines};
+use pictures::ImageArgs;
 use settings::Settings;
 use slash::Slash;
 use std::io::{self, IsTerminal, Write};
@@ -44,6 +46,8 @@ pub struct Chat {
     prompt: Option<String>,
     #[command(flatten)]
     model: ModelArgs,
+    #[command(flatten)]
+    images: ImageArgs,
     #[command(flatten)]
     adapters: AdapterArgs,
     /// The system prompt
@@ -153,7 +157,10 @@ impl Chat {
             ..ChatOptions::default()
         };
         let settings = Settings::new(suggested, self.sampling.options());
-        Conversation::new(&loaded.model, options, settings, shown)
+        let (device, threads) = (&self.model.device, self.model.threads);
+        let pictures = self.images.open(loaded, device, threads)?;
+        let talk = Conversation::new(&loaded.model, options, settings, shown)?;
+        Ok(talk.with_pictures(pictures))
     }
 
     /// Says whom one talks to.
@@ -219,6 +226,9 @@ fn forgive(done: Result<(), Failure>, talk: &Conversation) -> Result<(), Failure
             | Failure::NotUtf8 { .. }
             | Failure::TooLong { .. }
             | Failure::NotAConversation { .. }
+            | Failure::NoTower { .. }
+            | Failure::Akunu(_)
+            | Failure::Engine(EngineError::Image(_) | EngineError::TowerImage { .. })
             | Failure::Tokenizer(_)),
         ) => {
             note(&error.to_string());

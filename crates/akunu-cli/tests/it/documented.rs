@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Commands that are only parsed (by a test of the command line), and why: what a command has in it, and the reason.
-const ONLY_PARSED: [(&str, &str); 14] = [
+const ONLY_PARSED: [(&str, &str); 15] = [
     ("--device metal", "needs a Mac"),
     (
         " serve",
@@ -21,6 +21,7 @@ const ONLY_PARSED: [(&str, &str); 14] = [
     ("hf:owner", "fetches from Hugging Face"),
     ("ms-marco-MiniLM-L6-v2", "a model that the reader has"),
     ("--lora", "an adapter that the reader has"),
+    ("--image", "a model and an image that the reader has"),
     ("talk.mp3", "fetches whisper-base"),
     ("*.mp3", "fetches whisper-base"),
     ("rede.m4a", "fetches whisper-base"),

@@ -18,6 +18,9 @@ mod imatrix;
 #[cfg(unix)]
 mod interrupted;
 mod measuring;
+#[path = "../../../akunu/tests/support/pictured.rs"]
+mod pictured;
+mod pictures;
 mod program;
 mod quantize;
 mod running;

@@ -8,6 +8,9 @@ mod classifier;
 mod embedder;
 mod examples;
 mod features;
+mod images;
+#[path = "../support/pictured.rs"]
+mod pictured;
 mod public_face;
 #[path = "../../../akunu-engine/tests/support/random_whisper.rs"]
 mod random_whisper;

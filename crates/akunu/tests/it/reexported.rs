@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Where the declarations are looked for, if not in the crate that a `use` names: crates show some of others themselves.
-const CRATES: [&str; 10] = [
+const CRATES: [&str; 11] = [
     "akunu",
     "akunu-engine",
     "akunu-arch",
@@ -12,12 +12,13 @@ const CRATES: [&str; 10] = [
     "akunu-cpu",
     "akunu-fetch",
     "akunu-gguf",
+    "akunu-image",
     "akunu-program",
     "akunu-tokenizer",
     "akunu-types",
 ];
 /// Types that every user of them must handle as a whole, so that a new part does not compile until each does.
-const WHOLE: [&str; 4] = ["KvFormat", "Model", "Pooling", "PromptPart"];
+const WHOLE: [&str; 5] = ["KvFormat", "Model", "Pooling", "PromptPart", "Size"];
 
 /// A type that a user of `akunu` can name.
 struct Shown {

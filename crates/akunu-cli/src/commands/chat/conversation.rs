@@ -1,5 +1,6 @@
 //! A conversation at the command line: what is asked, shown, and told about it.
 
+use super::pictures::Pictures;
 use super::settings::{self, Settings};
 use crate::failure::Failure;
 use crate::guided::speculated_json;
@@ -12,6 +13,7 @@ use akunu::{
 };
 use serde_json::{Value, json};
 use std::io::Write;
+use std::path::Path;
 use std::time::Duration;
 
 /// How answers are shown.
@@ -30,6 +32,7 @@ pub struct Conversation {
     settings: Settings,
     shown: Shown,
     interrupt: Interrupt,
+    pictures: Option<Pictures>,
 }
 
 impl Conversation {
@@ -54,7 +57,24 @@ impl Conversation {
             settings,
             shown,
             interrupt,
+            pictures: None,
         })
+    }
+
+    /// The same with images for its questions.
+    pub fn with_pictures(self, pictures: Pictures) -> Conversation {
+        Conversation {
+            pictures: Some(pictures),
+            ..self
+        }
+    }
+
+    /// Adds an image to the next question; returns how many tokens it takes.
+    pub fn show(&mut self, file: &Path) -> Result<usize, Failure> {
+        match &mut self.pictures {
+            Some(pictures) => pictures.show(file),
+            None => Ok(0),
+        }
     }
 
     /// Tokens that it can hold.
@@ -120,8 +140,14 @@ impl Conversation {
     pub fn answer(&mut self, text: &str, out: &mut dyn Write) -> Result<(), Failure> {
         self.interrupt.forget();
         let told = Told::before(self);
-        let reply = watched(&self.interrupt, |watch| self.chat.ask_watched(text, watch));
-        told.show(read(reply)?, out)
+        let images = self.pictures.as_ref().map_or(&[][..], Pictures::waiting);
+        let reply = watched(&self.interrupt, |watch| match images {
+            [] => self.chat.ask_watched(text, watch),
+            images => self.chat.ask_with_watched(text, images, watch),
+        });
+        let answered = told.show(read(reply)?, out);
+        self.pictures.iter_mut().for_each(Pictures::clear);
+        answered
     }
 
     /// Tokens, speed and seed of the last answer, as text.

@@ -39,7 +39,7 @@ impl Completer for Editing {
             return Ok((0, words_after(typed, names)));
         };
         match command {
-            "/save" | "/load" => self.files.complete(line, pos, context),
+            "/save" | "/load" | "/image" => self.files.complete(line, pos, context),
             "/set" => Ok((
                 pos - argument.len(),
                 words_after(argument, settings::names()),

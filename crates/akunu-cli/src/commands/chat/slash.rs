@@ -21,11 +21,12 @@ pub enum Slash {
     Stats,
     Save { path: PathBuf, replace: bool },
     Load(PathBuf),
+    Image(PathBuf),
     Quit,
 }
 
 /// Name, what follows it (in brackets what may be left out), and what it does.
-const COMMANDS: [(&str, &str, &str); 12] = [
+const COMMANDS: [(&str, &str, &str); 13] = [
     ("/help", "", "this list"),
     ("/regen", "", "answer the last question again"),
     (
@@ -52,6 +53,7 @@ const COMMANDS: [(&str, &str, &str); 12] = [
         "write the conversation to a file",
     ),
     ("/load", "FILE", "continue the conversation of a file"),
+    ("/image", "FILE", "show an image with the next question"),
     ("/quit", "", "leave, as Ctrl-D does"),
     ("/exit", "", "the same"),
 ];
@@ -97,6 +99,7 @@ impl Slash {
                 replace: file.len() < rest.len(),
             },
             "/load" => Slash::Load(rest.into()),
+            "/image" => Slash::Image(rest.into()),
             "/quit" | "/exit" => Slash::Quit,
             _ => Slash::Help,
         }))
@@ -136,6 +139,13 @@ impl Slash {
                 let n = messages.len();
                 talk.chat().go_on_with(messages);
                 note(&format!("{n} messages loaded from {}", path.display()));
+            }
+            Slash::Image(path) => {
+                let n_tokens = talk.show(&path)?;
+                let shown = path.display();
+                note(&format!(
+                    "{shown} goes with the next question, as {n_tokens} tokens"
+                ));
             }
             Slash::Quit => {}
         }
@@ -205,7 +215,7 @@ mod tests {
         let wrong = |line| Slash::parse(line).unwrap().unwrap_err();
         let said = wrong("/rest");
         assert!(said.contains("/rest") && said.contains("/help"), "{said}");
-        for line in ["/load", "/save", "/save --force"] {
+        for line in ["/load", "/save", "/save --force", "/image"] {
             assert!(wrong(line).contains("wants a FILE"), "{line}");
         }
     }
