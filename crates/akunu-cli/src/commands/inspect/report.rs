@@ -79,7 +79,7 @@ pub struct LayerKind {
 }
 
 impl LayerKind {
-    fn all(layers: &[Layer]) -> Vec<LayerKind> {
+    fn all(layers: &[Layer], mtp: Option<&Layer>) -> Vec<LayerKind> {
         let mut kinds: Vec<LayerKind> = Vec::new();
         for layer in layers.iter().map(ToString::to_string) {
             match kinds.iter_mut().find(|kind| kind.layer == layer) {
@@ -87,8 +87,8 @@ impl LayerKind {
                 None => kinds.push(LayerKind { layers: 1, layer }),
             }
         }
-        if let Some(mtp) = &model.mtp {
-            let layer = format!("a block that guesses tokens (MTP): {}", mtp.layer);
+        if let Some(mtp) = mtp {
+            let layer = format!("a block that guesses tokens (MTP): {mtp}");
             kinds.push(LayerKind { layers: 1, layer });
         }
         kinds
@@ -227,6 +227,7 @@ impl Report {
             (None, Some((_, vision))) => &vision.layers[..],
             (None, None) => &[],
         };
+        let mtp = config.and_then(|config| config.mtp.as_ref());
         Ok(Report {
             path: path.display().to_string(),
             format,
@@ -234,7 +235,7 @@ impl Report {
             files: store.parts().len(),
             parameters: store.iter().map(|w| w.dims.n_elements() as u64).sum(),
             tied_embeddings: store.has_tied_embeddings(),
-            layer_kinds: LayerKind::all(layers),
+            layer_kinds: LayerKind::all(layers, mtp.map(|mtp| &mtp.layer)),
             vision: tower.map(|(tower, _)| tower),
             unsupported,
             weights: Weights::of(store, config),
