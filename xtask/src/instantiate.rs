@@ -117,7 +117,7 @@ mod tests {
                 file.display()
             );
         }
-        assert_eq!(n_rules, 27, "files with kernels that read weights");
+        assert_eq!(n_rules, 29, "files with kernels that read weights");
     }
 
     #[test]

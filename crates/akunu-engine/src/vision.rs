@@ -8,7 +8,7 @@
 //! use akunu_kernels::twin_device::TwinDevice;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let mut tower = VisionModel::load("mmproj-SmolVLM.gguf", Box::new(TwinDevice::new()))?;
+//! let mut tower = VisionModel::load("mmproj-model.gguf", Box::new(TwinDevice::new()))?;
 //! let grid = Grid { height: 32, width: 32 };
 //! let side = (32 * tower.config().input.patch) as usize;
 //! let features = tower.see(&vec![0.0; 3 * side * side], grid)?;
@@ -57,12 +57,12 @@ pub struct Features {
     /// Lines and columns of these rows in the image.
     pub grid: Grid,
     /// Rows that the language model adds to its residual stream at the image's positions, the first after its first layer and so
-    /// on (Qwen3-VL's deepstack); empty for other models. Each is as large as `rows`.
+    /// on (deepstack); empty for other models. Each is as large as `rows`.
     pub deep: Vec<Vec<f32>>,
 }
 
 impl VisionModel {
-    /// Opens one of llama.cpp's `mmproj` files, or the folder of a whole model, and binds the weights of the tower to `device`.
+    /// Opens an `mmproj` file, or the folder of a whole model, and binds the weights of the tower to `device`.
     pub fn load(
         path: impl AsRef<Path>,
         mut device: Box<dyn Device>,

@@ -30,8 +30,9 @@ impl Hooks for Chains {
     }
 }
 
-/// The same model on each device of this machine, as one that works by itself or not.
-fn models(folder: &Path, runs_ahead: bool) -> [(SpeechModel, Chains); 2] {
+/// The same model on each device of this machine, as one that works by itself or not. Models are large, and arrays of them would not
+/// fit the stack of a test.
+fn models(folder: &Path, runs_ahead: bool) -> [(Box<SpeechModel>, Chains); 2] {
     let chains = [(); 2].map(|()| Chains {
         runs_ahead,
         ..Chains::default()
@@ -41,7 +42,7 @@ fn models(folder: &Path, runs_ahead: bool) -> [(SpeechModel, Chains); 2] {
         Box::new(Watched::new(TwinDevice::new(), chains[0].clone())),
         Box::new(Watched::new(cpu, chains[1].clone())),
     ];
-    let load = |device| SpeechModel::load(folder, device).expect("a whole model");
+    let load = |device| Box::new(SpeechModel::load(folder, device).expect("a whole model"));
     let mut models = devices.map(load).into_iter();
     chains.map(|chains| (models.next().expect("one each"), chains))
 }
