@@ -122,8 +122,8 @@ const FAULTS: &[Fault] = &[
     Fault {
         what: "a window that begins a key too late",
         file: "include/attention_mask.h",
-        right: "n_keys > WINDOW ? n_keys - WINDOW : 0",
-        wrong: "n_keys >= WINDOW ? n_keys - WINDOW + 1 : 0",
+        right: "n_before > WINDOW ? n_before - WINDOW : 0",
+        wrong: "n_before >= WINDOW ? n_before - WINDOW + 1 : 0",
         kernel: "flash_attention_decode_fast_f16",
     },
     Fault {
