@@ -3,7 +3,7 @@
 /// How a decoder reads the rows of images, whose features come from a vision tower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageInput {
-    /// What the rows of an image see.
+    /// The slots that the rows of an image see.
     pub sight: ImageSight,
     /// The axes that pairs of a head turn by; `None` where all turn by the number of the token.
     pub axes: Option<RopeAxes>,
@@ -11,7 +11,7 @@ pub struct ImageInput {
     pub deep_layers: u32,
 }
 
-/// What the rows of an image see besides all that comes before them.
+/// The slots that the rows of an image see in addition to those before them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageSight {
     /// Nothing, as the rows of tokens.

@@ -16,7 +16,7 @@ use crate::weights::{Bind, NamedMatrix, NamedVector};
 /// The block for multi-token prediction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MtpBlock<M = NamedMatrix, V = NamedVector> {
-    /// The token embedding, (vocabulary, dim): that of the model where the block has none.
+    /// The token embedding, (vocabulary, dim): the model's if the block has no separate one.
     pub embedding: M,
     /// The norm of a token's embedding.
     pub embedding_norm: Norm<V>,
@@ -30,14 +30,14 @@ pub struct MtpBlock<M = NamedMatrix, V = NamedVector> {
     pub layer: Layer<M, V>,
     /// The norm of the layer's result.
     pub norm: Norm<V>,
-    /// (vocabulary, dim): that of the model's logits where the block has none.
+    /// The output matrix, (vocabulary, dim): the model's if the block has no separate one.
     pub output: M,
     /// Width of the residual stream.
     pub dim: u32,
 }
 
 impl<M, V> MtpBlock<M, V> {
-    /// What a sequence keeps for it besides keys and values: h of the last token.
+    /// The state of a sequence for the block, in addition to keys and values: h of the last token.
     pub fn state(&self) -> StateSize {
         StateSize {
             inputs: self.dim,

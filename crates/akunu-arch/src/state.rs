@@ -75,9 +75,9 @@ pub struct Ssd<M = NamedMatrix, V = NamedVector> {
     pub groups: u32,
     /// Numbers that each element remembers.
     pub state_size: u32,
-    /// The gate, x, B, C and the time steps; without the gate if that has a product of its own.
+    /// The gate, x, B, C and the time steps; without the gate if it has a separate product.
     pub input: Linear<M, V>,
-    /// What becomes of the gate z and the states' result y.
+    /// How the gate z is applied to the states' result y.
     pub gate: SsdGate<M, V>,
     /// The convolution of x, B and C.
     pub conv: Taps<V>,

@@ -154,7 +154,7 @@ impl NamedMatrix {
         }
     }
 
-    /// The names of all tensors that it is made of, if it is no stack.
+    /// The names of all its tensors, for a weight that is not a stack.
     pub fn tensors(&self) -> Vec<String> {
         let apart = match self.kernel.map(|kernel| kernel.frames) {
             Some(Frames::Apart(n)) => n,

@@ -118,7 +118,7 @@ impl Factors {
     }
 }
 
-/// As many factors as a folder's list has; 1 where there is none.
+/// The factors of a folder's list, or 1 each if the folder has no list.
 fn list<const N: usize>(file: &ModelFile, key: &str) -> Result<[f32; N], ArchError> {
     let Some(found) = file.config().and_then(|config| config.get(key)) else {
         return Ok([1.0; N]);

@@ -74,7 +74,7 @@ fn moved(layer: &Layer, at: usize) -> Layer {
     layer
 }
 
-/// Gives weights of a layer the names that they have in another one.
+/// Renames the weights of a layer to those of a different layer.
 struct Moved {
     at: usize,
 }

@@ -35,7 +35,7 @@ const SECOND_FRAME: &str = "vision.patches.weight.1";
 /// Entries of the table of positions, in folders. GGUF files have the size of the image that has as many patches.
 const POSITIONS: Key = Key::new(&[], &["num_position_embeddings"]);
 const USUAL_POSITIONS: u32 = 2304;
-/// The layers with a projector of their own.
+/// The layers that have a separate projector.
 const DEEP: &str = "deepstack_visual_indexes";
 const USUAL_DEEP: [u32; 3] = [8, 16, 24];
 /// Which layers those are, in GGUF files.
@@ -87,7 +87,7 @@ fn read(file: &TowerFile) -> Result<Vision, ArchError> {
     })
 }
 
-/// What projectors of squares have in common.
+/// The parts that all projectors of squares share.
 struct Squares {
     /// Numbers of a square.
     width: u32,

@@ -95,7 +95,7 @@ impl Siglip {
         }
     }
 
-    /// The product of patches, of so many images at once.
+    /// The product of patches, of so many images together.
     pub fn patches(&self, frames: Frames) -> Linear {
         let numbers = CHANNELS * self.patch * self.patch;
         let kernel = PatchKernel {

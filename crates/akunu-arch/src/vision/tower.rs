@@ -89,7 +89,7 @@ pub struct PatchPositions {
 /// How a table of positions is resized: bilinearly, with the value of an entry at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resize {
-    /// The first and the last entry stand at the first and the last patch.
+    /// The first entry is at the first patch, the last at the last patch.
     Corners,
     /// Entries and patches are squares that divide the same image, and a patch that is larger than an entry is a mean of several.
     Areas,
